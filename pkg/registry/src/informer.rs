@@ -17,6 +17,7 @@
 //! changes, whatever the size of the view. A view is cloned only if a reader still holds the copy that must
 //! change.
 
+mod changes;
 mod metrics;
 mod on_demand;
 mod source;
@@ -41,6 +42,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::{Registry, StoredRef, codec};
+pub use changes::{ResourceChange, changes};
 pub use metrics::InformerMetrics;
 use metrics::QueuedItem;
 pub use on_demand::OnDemandInformer;
@@ -102,6 +104,11 @@ impl ObjectChange {
         self.element.name()
     }
 
+    /// Storage key of the object.
+    pub fn key(&self) -> &str {
+        self.element.key()
+    }
+
     /// Resource version of the object; for a removed object that of its last state, not of the deletion.
     pub fn revision(&self) -> Revision {
         self.element.revision()
@@ -123,6 +130,11 @@ impl ObjectChange {
     /// removed or cannot be decoded.
     pub fn bytes(&self) -> Option<&Bytes> {
         self.element.value().ok().filter(|_| !self.deleted)
+    }
+
+    /// Like [`bytes`](Self::bytes); for a removed object, those of its last state.
+    pub fn last_bytes(&self) -> Option<&Bytes> {
+        self.element.value().ok()
     }
 
     fn decode(&self) -> Option<Object> {

@@ -165,6 +165,11 @@ impl ServedApi {
         }
     }
 
+    /// Returns a receiver that is notified of each new generation.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
     /// Marks the catalog as complete: all resources are served that were stored at startup.
     pub fn complete(&self) {
         _ = self.complete.set(());
