@@ -4,6 +4,7 @@
 //! build.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -47,13 +48,48 @@ fn locked_data_directory_is_rejected() {
     // Take the lock like the other store.
     let store = dir.path().join("store");
     std::fs::create_dir(&store).unwrap();
-    let lock = std::fs::File::create(store.join("store.lock")).unwrap();
+    let mut lock = std::fs::File::create(store.join("store.lock")).unwrap();
     lock.lock().unwrap();
+    writeln!(lock, "{}", std::process::id()).unwrap();
     let ended = run(&["--embedded-data-dir", &dir.path().display().to_string(), "--secure-port", "1"]);
     assert_eq!(ended.status.code(), Some(1));
     let log = String::from_utf8_lossy(&ended.stderr);
-    assert!(log.contains("the store is in use by another process"), "{log}");
+    let holder = format!("store.lock: the store is in use by process {}", std::process::id());
+    assert!(log.contains(&holder), "{log}");
     let remaining: Vec<_> =
         std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(remaining, ["store"], "the rejected start has written something");
+}
+
+/// Starts a server in memory and waits until its temporary directory exists.
+fn start_in_memory(temporary: &std::path::Path) -> std::process::Child {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kube-apiserver"));
+    command.args(["--embedded-in-memory", "--secure-port", &port]).env("TMPDIR", temporary);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| !is_empty(temporary));
+    child
+}
+
+fn is_empty(dir: &std::path::Path) -> bool {
+    std::fs::read_dir(dir).unwrap().next().is_none()
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let is_met = (0..LOOK.1).any(|_| {
+        std::thread::sleep(LOOK.0);
+        condition()
+    });
+    assert!(is_met, "nothing has changed in time");
+}
+
+#[test]
+fn killed_server_in_memory_leaves_no_files() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child = start_in_memory(temporary.path());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until(|| is_empty(temporary.path()));
 }

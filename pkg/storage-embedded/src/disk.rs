@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
-    TableDefinition,
+    StorageError, TableDefinition,
 };
 use storage::feed::{Batch, CHANGES_PER_READ_MAX, Cursor, EVENTS_PER_READ_MAX};
 use storage::mvcc::{Change, Image, Millis, Mvcc, REVISION_EMPTY};
@@ -50,23 +50,43 @@ pub struct LockedDirectory {
 }
 
 impl LockedDirectory {
-    /// Locks `dir`, which is created if missing, accessible only by the owner. Writes nothing else.
+    /// Locks `dir`, which is created if missing, accessible only by the owner. Writes only the number of this
+    /// process, into the lock file.
     ///
     /// # Errors
-    /// [`Error::Refused`] if another process holds the lock, [`Error::Internal`] for other failures. The text
-    /// contains the path.
+    /// [`Error::Rejected`] if another process holds the lock, with its number; [`Error::Internal`] for other
+    /// failures. The text contains the path.
     pub fn lock(dir: &Path) -> Result<Self, Error> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
         let path = dir.join("store.lock");
         let lock = private_file(&path).map_err(|error| failed(&path, &error))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                Error::Rejected(format!("{}: the store is in use by another process", path.display()))
+                let holder =
+                    holder(&lock).map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
+                Error::Rejected(format!("{}: the store is in use by {holder}", path.display()))
             }
             TryLockError::Error(error) => failed(&path, &error),
         })?;
+        record_holder(&lock).map_err(|error| failed(&path, &error))?;
         Ok(LockedDirectory { dir: dir.to_owned(), lock })
     }
+}
+
+/// Maximum length of the content of a lock file in bytes.
+const HOLDER_BYTES_MAX: u64 = 20;
+
+/// Returns the number of the process that holds a lock, if it has recorded it.
+fn holder(lock: &File) -> Option<u32> {
+    let mut text = String::new();
+    lock.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Records this process in its lock file.
+fn record_holder(mut lock: &File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
 /// Opens or creates a file. Its permissions become those of a new file: only for the owner.
@@ -115,7 +135,13 @@ impl Disk {
     /// Closes the database, if it is open, and opens it, which verifies all of it.
     pub(crate) fn reopen(&self) -> Result<(), Error> {
         self.close();
-        let database = (self.open)().map_err(|error| self.failed(&error))?;
+        let database = (self.open)().map_err(|error| match error {
+            DatabaseError::Storage(StorageError::Corrupted(problem)) => self.damaged(problem),
+            DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                self.damaged(error)
+            }
+            error => self.failed(&error),
+        })?;
         self.prepare(&database)?;
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(database);
         Ok(())
@@ -140,7 +166,11 @@ impl Disk {
     }
 
     fn damaged(&self, problem: impl std::fmt::Display) -> Error {
-        Error::Internal(format!("{}: the file is damaged: {problem}", self.path.display()))
+        let path = self.path.display();
+        Error::Internal(format!(
+            "{path}: the file is damaged: {problem}. Move it away; a restart with --embedded-from=SNAPSHOT restores \
+             a snapshot, and one without starts empty"
+        ))
     }
 
     fn with_database<T>(&self, f: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, Error> {
