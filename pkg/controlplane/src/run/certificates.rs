@@ -14,7 +14,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use server::tls::self_signed::{CertificatePair, Usage, authority, is_issued_by, issue, not_after};
+use server::tls::self_signed::{CertificatePair, Usage, authority, is_issued_by, issue, not_after, sec1_key};
 use server::tls::{CertificateFiles, TlsFiles};
 
 use super::kubeconfig;
@@ -73,8 +73,13 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     }
     let served = fs::read_to_string(&default.certificate)
         .map_err(|source| RunError::read(&default.certificate, source))?;
-    let ca_certificates =
-        format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
+    // The parent of a fork has generated the authority.
+    let authority_file = dir.join(AUTHORITY.certificate);
+    let is_signed = authority.is_none() && is_issued(&default.certificate, &authority_file);
+    let signer =
+        if is_signed { fs::read_to_string(&authority_file).unwrap_or_default() } else { String::new() };
+    let trusted = authority.as_ref().map_or(signer.as_str(), |authority| authority.certificate.as_str());
+    let ca_certificates = format!("{trusted}{served}");
     let proxy_authorities = config.authentication.request_header.ca_file.iter().cloned().collect();
     let sni = serving.sni.clone();
     let loopback = Some(loopback.certificate());
@@ -111,11 +116,13 @@ pub(super) fn write_kubeconfig(
     };
     let server = format!("https://{}", SocketAddr::new(host, address.port()));
     let encode = |text: &str| STANDARD.encode(text);
+    // Some clients, such as those in Java, cannot read PKCS#8 keys on elliptic curves.
+    let key = sec1_key(&admin.key).unwrap_or(admin.key);
     let text = kubeconfig::render(
         &server,
         &encode(&credentials.ca_certificates),
         &encode(&admin.certificate),
-        &encode(&admin.key),
+        &encode(&key),
     );
     write_private(path, &text, Durability::of(config)).map_err(|source| RunError::read(path, source))
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -113,6 +115,15 @@ pub fn is_issued_by(pem: &str, authority: &str) -> bool {
     }
 }
 
+/// Converts a generated PKCS#8 key to SEC1 (RFC 5915), which more clients can read. Both are PEM. Returns
+/// `None` if the key is not on P-256.
+pub fn sec1_key(pkcs8: &str) -> Option<String> {
+    let block = pem::parse(pkcs8).ok()?;
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, block.contents()).ok()?;
+    let der: EcPrivateKeyRfc5915Der<'_> = pair.private_key().as_der().ok()?;
+    Some(pem::encode(&pem::Pem::new("EC PRIVATE KEY", der.as_ref())))
+}
+
 fn alternative(name: &str) -> Result<SanType, TlsError> {
     Ok(match name.parse() {
         Ok(address) => SanType::IpAddress(address),
@@ -152,4 +163,32 @@ fn issuer(authority: &CertificatePair) -> Result<Issuer<'static, KeyPair>, TlsEr
 
 fn pair(certificate: &Certificate, key: &KeyPair) -> CertificatePair {
     CertificatePair { certificate: certificate.pem(), key: key.serialize_pem() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls_pki_types::PrivateKeyDer;
+
+    use super::*;
+
+    #[test]
+    fn sec1_key_belongs_to_its_certificate() {
+        let authority = authority("ca", 1_700_000_000).unwrap();
+        let pair = issue(&authority, "admin", &[], &Usage::Client, 1_700_000_000).unwrap();
+        let key = sec1_key(&pair.key).unwrap();
+        assert!(key.starts_with("-----BEGIN EC PRIVATE KEY-----"), "{key}");
+        let der = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        assert!(matches!(der, PrivateKeyDer::Sec1(_)));
+        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&der).unwrap();
+        let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap();
+        let certified = rustls::sign::CertifiedKey::new(vec![certificate], key);
+        assert!(certified.keys_match().is_ok());
+    }
+
+    #[test]
+    fn other_keys_have_no_sec1_form() {
+        assert_eq!(sec1_key("nonsense"), None);
+        let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap().serialize_pem();
+        assert_eq!(sec1_key(&key), None);
+    }
 }
