@@ -14,6 +14,7 @@ pub mod kubernetes_service;
 pub mod leader_election;
 pub mod legacy_tokens;
 pub mod loopback_client;
+pub mod manager;
 pub mod peers;
 pub mod service_cidr;
 pub mod services;

@@ -77,6 +77,14 @@ impl LoopbackClient {
         self.send(Method::PUT, path, body(object)).await
     }
 
+    /// Deletes the object or collection at `path`, and returns the response.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn delete(&self, path: &str, options: &Object) -> Result<Object, RequestError> {
+        self.send(Method::DELETE, path, body(options)).await
+    }
+
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Object, RequestError> {
         let broken = |message: String| RequestError { code: 0, message };
         let uri = self.address.uri(path).map_err(|error| broken(error.to_string()))?;

@@ -1,6 +1,7 @@
 //! Builds the API behind the handler chain, with its start hooks and background tasks.
 
 mod access;
+mod builtin_controllers;
 mod custom_resources;
 mod objects;
 mod remote_servers;
@@ -44,6 +45,7 @@ use crate::startup_tasks::startup_tasks;
 use crate::template::ForkState;
 
 use access::Access;
+use builtin_controllers::builtin_controllers;
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
@@ -95,6 +97,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let authorizer = &access.authorizers.authorizer;
     let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, process.monitoring())?;
     let paths = paths(&served, access.openid.is_some());
+    let controllers = builtin_controllers(config, &registry, &served, &process)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -128,14 +131,10 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let events =
         start_events(&delegator, access.authorizers.ready, plugins.ready, &custom, remote.available, &flow);
     let cache_filled = events.add_to(&mut hooks);
-    let informers = [
-        ranges.run().boxed(),
-        plugins.background,
-        access.authenticators.background,
-        access.authorizers.background,
-    ];
+    let informers = [ranges.run().boxed(), access.authenticators.background, access.authorizers.background];
     let repairing = async move { repairs.keep_repairing().await }.boxed();
-    let tasks = [counting, custom.run, remote.run, flow.run, access.refresh_keys, repairing];
+    let tasks =
+        [counting, custom.run, remote.run, flow.run, access.refresh_keys, repairing, plugins.background];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -143,7 +142,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         hooks,
         authenticator: access.authenticators.authenticator,
         cache_driver,
-        background: informers.into_iter().chain(tasks).chain(replicas.run).collect(),
+        background: informers.into_iter().chain(tasks).chain(replicas.run).chain(controllers).collect(),
         before_stop: all(startup.before_stop, replicas.before_stop),
         forkable: ForkState::new(delegator, custom.kinds, &served),
         cache_filled,

@@ -4,7 +4,7 @@ mod audit;
 mod authorization;
 mod egress;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub struct Config {
     pub snapshot_file: Option<PathBuf>,
     /// `--embedded-snapshot-endpoint`: serves a snapshot of the store to users that may read every object.
     pub snapshot_endpoint: bool,
+    /// `--embedded-controllers`: runs the built-in controllers while no kube-controller-manager does.
+    pub builtin_controllers: bool,
     /// Encryption at rest; `None` for none.
     pub encryption: Option<EncryptionConfig>,
     pub watch_cache: WatchCacheConfig,
@@ -553,15 +555,15 @@ impl Config {
     /// Returns upstream's defaults with an in-memory store, on a free loopback port, with certificates in
     /// `dir`. For tests.
     pub fn for_tests(dir: PathBuf) -> Self {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
             storage: StorageConfig::Memory(MemoryConfig::default()),
             snapshot_file: None,
             snapshot_endpoint: false,
+            builtin_controllers: false,
             host_name: system::host_name(),
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
-                bind: BindOptions { address, share_port: false },
+                bind: BindOptions { address: (Ipv4Addr::LOCALHOST, 0).into(), share_port: false },
                 cert_dir: dir,
                 certificate: None,
                 sni: Vec::new(),

@@ -166,7 +166,7 @@ pub enum RunError {
     #[error("cannot open the store: {0}")]
     Store(#[from] storage::Error),
     /// The store did not respond at start.
-    #[error("the store did not respond within {0:?}")]
+    #[error("the store did not respond within {}", go_duration(*.0))]
     StoreSilent(Duration),
     /// The server cannot serve the configured resources.
     #[error(transparent)]

@@ -22,6 +22,8 @@ pub(crate) struct ProcessContext {
     pub(crate) shutdown: CancellationToken,
     /// CA files for client certificates.
     pub(crate) client_authorities: Vec<PathBuf>,
+    /// PEM certificates that clients need to trust this server.
+    pub(crate) ca_certificates: Arc<str>,
     /// Background tasks.
     pub(crate) tasks: Tasks,
     /// Authorizer that replaces the configured modes.

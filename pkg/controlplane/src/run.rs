@@ -39,7 +39,7 @@ use server::tls::reload_files;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
-use crate::config::{Config, IgnoredSetting};
+use crate::config::{Config, IgnoredSetting, StorageConfig};
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::encryption_at_rest::load::EncryptionLoadError;
@@ -303,6 +303,7 @@ impl PreparedServer {
             watch_drain: self.signals.watches.clone(),
             shutdown: self.signals.streams.clone(),
             client_authorities: self.front.credentials.files.client_authorities.clone(),
+            ca_certificates: self.front.credentials.ca_certificates.as_str().into(),
             tasks: self.tasks.clone(),
             authorizer,
             cpu_pool: self.cpu_pool.clone(),
@@ -464,13 +465,31 @@ impl RunningServer {
         tracing::info!("stopped");
     }
 
-    /// Prints usage instructions after a manual start.
+    /// Prints usage instructions after a manual start. The text is valid shell input, and its last line selects
+    /// the kubeconfig.
     fn print_usage(&self) {
         tracing::info!(address = %self.address, "ready");
         if let Some(path) = &self.config.serving.admin_kubeconfig {
-            println!("export KUBECONFIG={}", path.display());
+            println!("{}{}", usage(self.address, &self.config), kubeconfig::export(path));
         }
     }
+}
+
+/// Returns the usage instructions as comments of a shell: address, console, and what this server does not do.
+fn usage(address: SocketAddr, config: &Config) -> String {
+    let mut text = format!("# Kubernetes {} at https://{address}\n", version().git_version);
+    if config.chain.pages.debugging.is_some() {
+        text.push_str("# console: kubectl proxy, then http://127.0.0.1:8001/debug/console\n");
+    }
+    if config.builtin_controllers {
+        text.push_str("# Deployments create no Pods without kube-controller-manager\n");
+    } else if !matches!(config.storage, StorageConfig::Etcd(_)) {
+        text.push_str("# no namespace is deleted and no Pod is created without kube-controller-manager\n");
+    }
+    if !matches!(config.storage, StorageConfig::Etcd(_)) {
+        text.push_str("# Pods stay Pending without a scheduler and kubelets\n");
+    }
+    text
 }
 
 /// Waits until requests and watches have ended, each with its own deadline.
