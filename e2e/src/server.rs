@@ -30,6 +30,9 @@ const TOKEN_ISSUER: &str = "https://kubernetes.default.svc";
 /// A disabled admission plugin: no controller here creates the service accounts that pods need.
 const PLUGIN_OFF: &str = "ServiceAccount";
 
+/// Flag for the controllers in the server.
+const CONTROLLERS: &str = "--embedded-controllers";
+
 /// Store of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
@@ -94,7 +97,10 @@ impl Server {
     /// There is none.
     pub fn fork() -> Self {
         let mut server = Self::prepare(None, None);
-        let (fork, kubeconfig) = Fork::new(&[&format!("--disable-admission-plugins={PLUGIN_OFF}")]);
+        let (fork, kubeconfig) = Fork::new(&[
+            &format!("--disable-admission-plugins={PLUGIN_OFF}"),
+            &format!("{CONTROLLERS}=false"),
+        ]);
         server.kubeconfig = server.dir.path().join("kubeconfig");
         std::fs::write(&server.kubeconfig, kubeconfig.to_string()).unwrap();
         server.fork = Some(fork);
@@ -159,6 +165,10 @@ impl Server {
                 }
             }
             None => _ = command.arg("--embedded-data-dir").arg(self.store_dir()),
+        }
+        // Most tests compare with upstream's API server alone.
+        if self.etcd_url.is_none() && !self.flags.iter().any(|flag| flag.starts_with(CONTROLLERS)) {
+            command.arg(format!("{CONTROLLERS}=false"));
         }
         let process = Lines::start(&mut command);
         let ready = process.find(START_LIMIT, |line| line.starts_with(READY));

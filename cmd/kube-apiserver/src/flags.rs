@@ -49,7 +49,7 @@ pub(crate) enum FlagSupport {
 /// Parse error of a command line, in upstream's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FlagError {
-    #[error("unknown flag: --{0}")]
+    #[error("unknown flag: --{0}{suggestion}", suggestion = suggestion(.0))]
     Unknown(String),
     #[error("unknown shorthand flag: '{0}' in -{1}")]
     UnknownShorthand(char, String),
@@ -78,6 +78,21 @@ impl Flag {
             None => format!("--{}", self.name),
         }
     }
+}
+
+/// Maximum number of edits between a misspelt flag and the flag that is suggested.
+const EDITS_MAX: usize = 3;
+
+/// Returns the suggestion for a misspelt flag; empty if no flag is similar.
+fn suggestion(name: &str) -> String {
+    let name = name.replace('_', "-").to_lowercase();
+    let distance = |flag: &&Flag| strsim::damerau_levenshtein(&name, flag.name);
+    let visible =
+        FLAGS.iter().filter(|flag| !flag.hidden && flag.name.len().abs_diff(name.len()) <= EDITS_MAX);
+    let nearest = visible.min_by_key(distance);
+    // A third of a short name is already another name.
+    let is_similar = |flag: &&Flag| distance(flag) <= EDITS_MAX.min(name.len() / 3);
+    nearest.filter(is_similar).map_or_else(String::new, |flag| format!("; did you mean --{}?", flag.name))
 }
 
 fn quoted(words: &[String]) -> String {
@@ -225,6 +240,11 @@ impl Flags {
     /// Returns the value of a duration flag in nanoseconds.
     pub(crate) fn nanos(&self, name: &str) -> i64 {
         apimachinery::time::parse_duration(self.text(name)).unwrap_or(0)
+    }
+
+    /// Returns the given flags with each of their values.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.values.iter().flat_map(|(name, values)| values.iter().map(|value| (*name, value.as_str())))
     }
 
     /// Returns every flag with its value, as upstream prints it.

@@ -1,13 +1,17 @@
 //! Server binary: parses flags into options, builds the configuration and runs the server.
 
+mod completion;
 mod etcd_stub;
 mod flags;
 mod help;
 mod logging;
 mod options;
+mod report;
+mod temporary;
 mod testserver;
 mod version;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -31,11 +35,8 @@ const EVENT_INTERVAL: u32 = 16;
 fn main() -> ExitCode {
     huge_pages::disable();
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    if words.first().is_some_and(|word| word == etcd_stub::COMMAND) {
-        return match etcd_stub::run(&words) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failed(&error.to_string()),
-        };
+    if let Some(code) = subcommand(&words) {
+        return code;
     }
     let mut testserver = None;
     if words.first().is_some_and(|word| word == testserver::COMMAND) {
@@ -49,12 +50,10 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error.to_string()),
     };
     if flags.bool("help") {
-        print!("{}", help::text());
-        return ExitCode::SUCCESS;
+        return print_help();
     }
-    if let Some(version) = version::version_output(flags.text("version")) {
-        println!("{version}");
-        return ExitCode::SUCCESS;
+    if version::version_output(flags.text("version")).is_some() {
+        return print_version(flags.text("version"));
     }
     // An invalid format is reported with the other flag errors.
     let format = Format::from_name(flags.text("logging-format")).unwrap_or(Format::Text);
@@ -62,9 +61,52 @@ fn main() -> ExitCode {
     match serve(&flags, log, testserver) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let error = report::naming_flag(&error.to_string(), &flags);
             tracing::error!(%error, "command failed");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs a subcommand that starts no server; `None` if there is none.
+fn subcommand(words: &[String]) -> Option<ExitCode> {
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    match texts.as_slice() {
+        [etcd_stub::COMMAND, ..] => Some(match etcd_stub::run(words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error.to_string()),
+        }),
+        ["help"] => Some(print_help()),
+        ["version"] => Some(print_version("true")),
+        [completion::COMMAND, rest @ ..] => Some(match completion::script(&rest.join(" ")) {
+            Ok(script) => print_bytes(&script),
+            Err(error) => failed(&error.to_string()),
+        }),
+        [temporary::COMMAND, path] => {
+            let removed = temporary::remove_at_end(path.as_ref(), std::io::stdin());
+            Some(if removed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        _ => None,
+    }
+}
+
+fn print_help() -> ExitCode {
+    let columns = std::env::var("COLUMNS").ok();
+    print_bytes(help::text(help::width(columns.as_deref())).as_bytes())
+}
+
+fn print_version(flag: &str) -> ExitCode {
+    let version = version::version_output(flag).unwrap_or_default();
+    print_bytes(format!("{version}\n").as_bytes())
+}
+
+/// Prints to standard output. A reader that stops early, such as `head`, is no failure.
+fn print_bytes(bytes: &[u8]) -> ExitCode {
+    let mut out = std::io::stdout();
+    let printed = out.write_all(bytes).and_then(|()| out.flush());
+    match printed {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => failed(&error.to_string()),
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -91,7 +133,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         });
     }
     options.announce();
-    let _temporary = options.temporary(flags);
+    let _temporary = options.temporary(flags)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .event_interval(EVENT_INTERVAL)

@@ -14,7 +14,6 @@ mod metrics;
 mod oidc;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,13 +33,11 @@ use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 
 use crate::flags::{CertKey, Flags};
+use crate::temporary::{self, TemporaryDir};
 pub(crate) use error::OptionError;
 
 /// Default number of streams per HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 100;
-
-/// Maximum number of names tried for a temporary directory.
-const TEMPORARY_MAX: u32 = 100;
 
 /// Paths that a standalone server serves without credentials by default.
 const HEALTH_CHECKS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
@@ -52,18 +49,6 @@ const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.loc
 pub(crate) struct Options {
     /// Configuration of the server.
     pub(crate) config: Config,
-}
-
-/// A directory that is removed when the process exits.
-pub(crate) struct TempDirGuard(Option<PathBuf>);
-
-impl Drop for TempDirGuard {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // Leftover files are harmless.
-            let _ = std::fs::remove_dir_all(path);
-        }
-    }
 }
 
 impl Options {
@@ -82,11 +67,19 @@ impl Options {
         }
     }
 
-    /// Returns the temporary directory of this process, which is removed on drop.
-    pub(crate) fn temporary(&self, flags: &Flags) -> TempDirGuard {
+    /// Creates the temporary directory of this process, if it needs one.
+    ///
+    /// # Errors
+    /// [`OptionError::TemporaryDir`].
+    pub(crate) fn temporary(&self, flags: &Flags) -> Result<TemporaryDir, OptionError> {
         let is_temporary = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
-        let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| is_temporary);
-        TempDirGuard(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
+        let kubeconfig = self.config.serving.admin_kubeconfig.as_ref();
+        let cert_dir = Some(&self.config.serving.cert_dir).filter(|_| !flags.is_set("cert-dir"));
+        let file = kubeconfig.or(cert_dir).filter(|_| is_temporary);
+        match file.and_then(|file| file.parent()) {
+            Some(dir) => Ok(TemporaryDir::create(dir)?),
+            None => Ok(TemporaryDir::none()),
+        }
     }
 
     /// Logs the storage location.
@@ -122,6 +115,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         storage,
         snapshot_file: path(flags, "embedded-snapshot"),
         snapshot_endpoint: flags.bool("embedded-snapshot-endpoint"),
+        builtin_controllers: is_standalone(flags) && flags.bool("embedded-controllers"),
         encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
             file,
             automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -484,31 +478,31 @@ fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
-/// Returns the default directory of the embedded store. It is below the current directory, like etcd's data,
-/// so two servers started in different directories do not conflict. An in-memory store needs only
-/// certificates and the admin kubeconfig, which are in the temporary directory.
+/// Returns the default directory of the embedded store. An in-memory store needs only certificates and the
+/// admin kubeconfig, which are in a temporary directory.
 fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
     if flags.bool("embedded-in-memory") {
-        return temporary_dir().map_err(|error| errors.push(error.to_string())).unwrap_or_default();
+        return temporary::unused_path();
     }
-    std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
+    if !is_standalone(flags) {
+        return PathBuf::new();
+    }
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    user_data_dir(variable("XDG_DATA_HOME"), variable("HOME")).unwrap_or_else(|| {
+        errors.push(
+            "--embedded-data-dir is required: neither XDG_DATA_HOME nor HOME is set to an absolute path"
+                .to_owned(),
+        );
+        PathBuf::new()
+    })
 }
 
-/// Creates a new directory for this process.
-fn temporary_dir() -> Result<PathBuf, OptionError> {
-    let parent = std::env::temp_dir();
-    let process = std::process::id();
-    let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
-    let created = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
-    let mut failed = None;
-    for created in created {
-        match created {
-            Ok(path) => return Ok(path),
-            Err(error) => failed = Some(error),
-        }
-    }
-    let message = failed.as_ref().map_or_else(String::new, |error| format!("{}: {error}", parent.display()));
-    Err(OptionError::TemporaryDir { message, source: failed })
+/// Returns the directory for the user's data of this program (XDG Base Directory Specification). Relative paths
+/// are invalid and ignored.
+fn user_data_dir(data_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let home = home.map(|home| home.join(".local/share"));
+    let base = [data_home, home].into_iter().flatten().find(|path| path.is_absolute())?;
+    Some(base.join("mainstay"))
 }
 
 /// Returns `--advertise-address`; `None` if it is absent or unspecified.

@@ -30,7 +30,7 @@ pub(crate) struct Options {
 pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), OptionError> {
     let mut options =
         Options { listen: Listen::Unix("mainstay.sock".into()), forks_max: FORKS_MAX, port_is_given: false };
-    // Forks have ports of their own. No controller creates the service accounts that pods would need.
+    // Forks have ports of their own. Pods need no service account, as in envtest.
     let defaults = [
         "--embedded-in-memory",
         "--bind-address=127.0.0.1",

@@ -20,7 +20,8 @@ A warning at start reports each one in use.\n\n\
 const ADDED_FLAGS_HEAD: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | effect |\n|---|---|---|\n";
 /// Flags that upstream lacks.
-const OWN_FLAGS: [&str; 6] = [
+const OWN_FLAGS: [&str; 7] = [
+    "embedded-controllers",
     "embedded-data-dir",
     "embedded-from",
     "embedded-in-memory",

@@ -151,3 +151,18 @@ fn flags_are_printed_with_their_values() {
     check("secure-port", "6443");
     check("anonymous-auth", "true");
 }
+
+#[test]
+fn misspelt_flag_gets_a_suggestion() {
+    let check = |word: &str, expected: &str| {
+        let error = Flags::parse([word.to_owned()]).unwrap_err().to_string();
+        assert_eq!(error, format!("unknown flag: {expected}"));
+    };
+    check("--etcd-server=a", "--etcd-server; did you mean --etcd-servers?");
+    check("--secure_prot=1", "--secure_prot; did you mean --secure-port?");
+    check("--authorisation-mode=RBAC", "--authorisation-mode; did you mean --authorization-mode?");
+    check("--no-such-flag", "--no-such-flag");
+    check("--x", "--x");
+    let long = format!("--{}", "a".repeat(100_000));
+    check(&long, &long);
+}

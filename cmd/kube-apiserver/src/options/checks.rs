@@ -57,6 +57,12 @@ fn embedded(flags: &Flags, errors: &mut Vec<String>) {
         return;
     }
     let names = ["embedded-in-memory", "embedded-from", "embedded-snapshot", "embedded-snapshot-endpoint"];
+    if flags.is_set("embedded-controllers") && flags.bool("embedded-controllers") {
+        errors.push(
+            "--embedded-controllers needs the embedded store, which is not used with --etcd-servers"
+                .to_owned(),
+        );
+    }
     let is_set = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
     for name in names.iter().filter(|name| is_set(name)) {
         errors.push(format!("--{name} is about the embedded store, which is not used with --etcd-servers"));

@@ -7,6 +7,7 @@ use controlplane::run::ConfigurationError;
 use server::metrics::ManifestError;
 
 use crate::flags::ValueError;
+use crate::temporary::TemporaryDirError;
 
 /// Error of the flags, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +27,8 @@ pub(crate) enum OptionError {
     Manifest(#[from] ManifestError),
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// No temporary directory could be created.
-    #[error("{message}")]
-    TemporaryDir { message: String, source: Option<io::Error> },
+    #[error(transparent)]
+    TemporaryDir(#[from] TemporaryDirError),
 }
 
 impl OptionError {

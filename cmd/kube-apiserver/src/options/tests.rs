@@ -110,8 +110,11 @@ fn in_memory_server_removes_its_files() {
     let dir = read.config.serving.cert_dir.parent().unwrap().to_owned();
     let StorageConfig::Memory(memory) = &read.config.storage else { panic!("{:?}", read.config) };
     assert_eq!(memory.from, Some(PathBuf::from("seed")));
+    assert!(!dir.exists());
+    let created = read.temporary(&flags).unwrap();
     assert!(dir.is_dir());
-    drop(read.temporary(&flags));
+    assert!(read.temporary(&flags).is_err(), "it belongs to another server");
+    drop(created);
     assert!(!dir.exists());
     let permanent = options("--embedded-in-memory --embedded-data-dir /d").unwrap();
     assert_eq!(permanent.serving.admin_kubeconfig, Some(PathBuf::from("/d/admin.kubeconfig")));
@@ -519,4 +522,17 @@ fn authorizers_come_from_modes_or_file() {
         "authorizers: Required value: at least one authorization mode must be defined",
     );
     error("--authorization-config=/nope", "open /nope: no such file or directory");
+}
+
+#[test]
+fn data_is_in_the_users_data_home() {
+    let path = |text: &str| Some(PathBuf::from(text));
+    let check = |data_home: Option<PathBuf>, home: Option<PathBuf>, expected: Option<&str>| {
+        assert_eq!(user_data_dir(data_home, home), expected.map(PathBuf::from));
+    };
+    check(path("/x"), path("/home/a"), Some("/x/mainstay"));
+    check(None, path("/home/a"), Some("/home/a/.local/share/mainstay"));
+    check(path("relative"), path("/home/a"), Some("/home/a/.local/share/mainstay"));
+    check(path(""), None, None);
+    check(None, path(""), None);
 }

@@ -1,0 +1,86 @@
+//! `completion`: scripts that complete the flags in a shell.
+
+use clap::{Arg, ArgAction, Command, ValueHint};
+use clap_complete::Shell;
+
+use crate::flags::{FLAGS, Flag};
+use crate::help;
+
+/// Name of the subcommand.
+pub(crate) const COMMAND: &str = "completion";
+
+const PROGRAM: &str = "kube-apiserver";
+
+/// Endings of flags that name a file or a directory.
+const PATH_ENDINGS: [&str; 7] = ["-file", "-dir", "cafile", "certfile", "keyfile", "-config", "-from"];
+
+/// The shell has no completion script.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("completion needs one of the shells bash, zsh and fish, got \"{0}\"")]
+pub(crate) struct UnknownShellError(String);
+
+/// Returns the script of a shell.
+///
+/// # Errors
+/// There is none for this shell.
+pub(crate) fn script(shell: &str) -> Result<Vec<u8>, UnknownShellError> {
+    let shell = match shell {
+        "bash" => Shell::Bash,
+        "zsh" => Shell::Zsh,
+        "fish" => Shell::Fish,
+        other => return Err(UnknownShellError(other.to_owned())),
+    };
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut command(), PROGRAM, &mut out);
+    Ok(out)
+}
+
+fn command() -> Command {
+    let flags = || FLAGS.iter().filter(|flag| !flag.hidden).map(argument);
+    let shells = Arg::new("shell").value_parser(["bash", "zsh", "fish"]);
+    let command = Command::new(PROGRAM).disable_help_flag(true).disable_version_flag(true);
+    let command = command.disable_help_subcommand(true).args(flags());
+    command.subcommands([
+        Command::new("testserver")
+            .disable_help_flag(true)
+            .args(flags().filter(|flag| flag.get_id() != "help")),
+        Command::new("help").disable_help_flag(true),
+        Command::new("version").disable_help_flag(true),
+        Command::new(COMMAND).disable_help_flag(true).arg(shells),
+    ])
+}
+
+fn argument(flag: &'static Flag) -> Arg {
+    let argument = Arg::new(flag.name).long(flag.name).help(help::description(flag));
+    let argument = match flag.shorthand {
+        Some(short) => argument.short(short),
+        None => argument,
+    };
+    if flag.kind.no_opt_default().is_some() {
+        return argument.action(ArgAction::SetTrue);
+    }
+    let is_path = PATH_ENDINGS.iter().any(|ending| flag.name.ends_with(ending));
+    argument.value_hint(if is_path { ValueHint::AnyPath } else { ValueHint::Other })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shell_completes_every_visible_flag() {
+        for shell in ["bash", "zsh", "fish"] {
+            let script = String::from_utf8(script(shell).unwrap()).unwrap();
+            for flag in FLAGS.iter().filter(|flag| !flag.hidden) {
+                assert!(script.contains(flag.name), "{shell} {}", flag.name);
+            }
+            assert!(!script.contains(crate::temporary::COMMAND));
+        }
+    }
+
+    #[test]
+    fn other_shells_are_reported() {
+        let expected = "completion needs one of the shells bash, zsh and fish, got \"csh\"";
+        assert_eq!(script("csh").unwrap_err().to_string(), expected);
+    }
+}
