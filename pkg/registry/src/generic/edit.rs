@@ -7,7 +7,6 @@ use schema::object::Object;
 use storage::{KeyValue, Update, UpdateResult};
 
 use super::dryrun::DryRun;
-use super::update::AttemptError;
 use super::{Registry, Result, Target};
 use crate::{StoredObject, StoredRef, codec, meta};
 
