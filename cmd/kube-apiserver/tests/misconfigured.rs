@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 /// A command line and the parts of its message. `DIR` is a directory with test files, `TAKEN` a port in use.
 struct Row {
@@ -19,6 +20,10 @@ const fn row(line: &'static str, expected: &'static [&'static str]) -> Row {
 
 /// Number of programs at the same time.
 const PROGRAMS: usize = 4;
+
+/// Polling interval for the end of a program, and the number of polls: one minute in total.
+const POLL: Duration = Duration::from_millis(20);
+const POLLS_MAX: u32 = 3_000;
 
 /// Parts of the output of `derive(Debug)`.
 const DEBUG_TEXTS: [&str; 7] = ["Some(", "Ok(", "Err(", "Error {", "Os {", "kind: ", "PathBuf"];
@@ -49,8 +54,8 @@ const ROWS: &[Row] = &[
     row("--etcd-servers=http://a:1 --embedded-controllers", &["--embedded-controllers", "--etcd-servers"]),
     row("--tls-cert-file=a", &["--tls-cert-file", "--tls-private-key-file", "together"]),
     row("--authorization-mode=Magic", &["authorization-mode", "Magic", "not a valid mode"]),
-    row("--authorization-mode=ABAC", &["authorization-policy-file", "ABAC"]),
-    row("--authorization-mode=Webhook", &["authorization-webhook-config-file", "Webhook"]),
+    row("--authorization-mode=ABAC", &["authorization-mode", "ABAC", "policy file not passed"]),
+    row("--authorization-mode=Webhook", &["authorization-mode", "Webhook", "config file not passed"]),
     row("--enable-admission-plugins=Magic", &["enable-admission-plugins", "Magic", "unknown"]),
     row("--disable-admission-plugins=Magic", &["disable-admission-plugins", "Magic", "unknown"]),
     row("--feature-gates=Magic=true", &["feature-gates", "Magic", "unrecognized"]),
@@ -68,8 +73,8 @@ const ROWS: &[Row] = &[
     row("--storage-backend=consul", &["--storage-backend", "etcd3"]),
     row("--memory-limit=lots", &["--memory-limit", "lots", "quantity"]),
     row("--watch-cache-sizes=pods", &["watch-cache-sizes", "pods", "invalid"]),
-    row("--audit-log-mode=maybe", &["audit", "mode", "maybe", "allowed"]),
-    row("--audit-log-format=xml", &["--audit-log-format", "xml", "allowed"]),
+    row("--audit-log-path=- --audit-log-mode=maybe", &["audit", "mode", "maybe", "allowed"]),
+    row("--audit-log-path=- --audit-log-format=xml", &["--audit-log-format", "xml", "allowed"]),
     row("--endpoint-reconciler-type=magic", &["--endpoint-reconciler-type", "magic"]),
     row("--advertise-address=127.0.0.2", &["--advertise-address", "127.0.0.2", "loopback range"]),
     row("--strict-transport-security-directives=x", &["--strict-transport-security-directives", "allowed"]),
@@ -128,7 +133,7 @@ impl Fixture {
 
     /// Returns the arguments of a row. Flags that it lacks prevent effects outside of the directory.
     fn arguments(&self, row: &Row, data: &Path) -> Vec<String> {
-        let mut arguments: Vec<String> = row.line.split(' ').map(|word| self.filled(word)).collect();
+        let mut arguments = Vec::new();
         if !row.line.contains("--embedded-data-dir") && !row.line.contains("--etcd-servers") {
             arguments.push(format!("--embedded-data-dir={}", data.display()));
         }
@@ -136,6 +141,7 @@ impl Fixture {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
             arguments.push(format!("--secure-port={}", free.local_addr().unwrap().port()));
         }
+        arguments.extend(row.line.split(' ').map(|word| self.filled(word)));
         arguments
     }
 
@@ -144,7 +150,16 @@ impl Fixture {
         let data = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_kube-apiserver"));
         command.args(self.arguments(row, data.path())).stdin(Stdio::null());
-        let output = command.output().expect("the program starts");
+        let mut child =
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let has_ended = (0..POLLS_MAX).any(|_| {
+            thread::sleep(POLL);
+            child.try_wait().expect("a child can be waited for").is_some()
+        });
+        if !has_ended {
+            child.kill().expect("a child can be killed");
+        }
+        let output = child.wait_with_output().expect("a child can be waited for");
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         let last = log.trim_end().lines().last().unwrap_or_default().replace("\\\"", "\"");
         let missing = row.expected.iter().find(|part| !last.contains(&self.filled(part)));

@@ -21,14 +21,15 @@ const ON_ETCD: &str = "--etcd-servers a:1 --service-account-issuer i --service-a
 #[test]
 fn server_starts_without_flags() {
     let config = options("").unwrap();
-    let here = std::path::absolute("mainstay-data").unwrap();
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let data = user_data_dir(variable("XDG_DATA_HOME"), variable("HOME")).unwrap();
     let StorageConfig::Embedded { dir, compaction_interval, .. } = &config.storage else {
         panic!("{:?}", config.storage)
     };
-    assert_eq!(dir, &here.join("store"));
+    assert_eq!(dir, &data.join("store"));
     assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
-    assert_eq!(config.serving.cert_dir, here.join("pki"));
-    assert_eq!(config.serving.admin_kubeconfig, Some(here.join("admin.kubeconfig")));
+    assert_eq!(config.serving.cert_dir, data.join("pki"));
+    assert_eq!(config.serving.admin_kubeconfig, Some(data.join("admin.kubeconfig")));
     assert_eq!(config.serving.bind.address, "127.0.0.1:6443".parse().unwrap());
     assert_eq!(config.services.cidrs.len(), 1);
     assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
