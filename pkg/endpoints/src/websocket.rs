@@ -8,7 +8,7 @@ pub(crate) mod log;
 mod session;
 
 pub(crate) use frame::Opcode;
-pub(crate) use handshake::{Protocols, accept};
+pub(crate) use handshake::{Accepted, Protocols, accept};
 pub(crate) use session::start;
 
 use http::HeaderMap;

@@ -219,7 +219,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench", "e2e"]),
     ("jsonwebtoken", &["authentication"]),
-    ("aws-lc-rs", &["api", "kinds", "authentication", "encryption", "server"]),
+    ("aws-lc-rs", &["api", "kinds", "authentication", "encryption", "endpoints", "server"]),
     // For XSalsa20, which aws-lc lacks.
     ("crypto_secretbox", &["encryption"]),
     // For request signatures that aws-lc does not verify; never for secrets.

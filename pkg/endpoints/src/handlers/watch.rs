@@ -74,7 +74,7 @@ fn upgrade(
     progress: Option<Progress>,
 ) -> Response {
     let mut response = match websocket::accept(call.headers, Protocols::AnyWithOrigin) {
-        Ok((response, _)) => response,
+        Ok(accepted) => accepted.response,
         Err(rejection) => return *rejection,
     };
     response.extensions_mut().insert(body.initialized());

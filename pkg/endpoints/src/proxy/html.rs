@@ -104,21 +104,27 @@ impl Rewriter {
     fn rewrite(&mut self, part: &[u8]) -> Result<Vec<u8>, BoxError> {
         let Rewriter { decoder, scanner, encoder, links } = self;
         let mut html = Vec::new();
-        let mut write = |tag: &tag::TagScanner, text: &[u8], out: &mut Vec<u8>| {
-            tag.write(text, |element, name, value| links.attribute(element, name, value), out)
-        };
-        decoder.decode(part, &mut |plain| scanner.scan(plain, &mut write, &mut html))?;
+        decoder.decode(part, &mut |plain| scan(scanner, links, plain, &mut html))?;
         Ok(encoder.encode(html)?)
     }
 
     fn finish(&mut self) -> Result<Vec<u8>, BoxError> {
-        if !self.decoder.finish()? {
+        let Rewriter { decoder, scanner, encoder, links } = self;
+        let mut html = Vec::new();
+        if !decoder.finish(&mut |plain| scan(scanner, links, plain, &mut html))? {
             return Ok(Vec::new());
         }
-        let mut html = Vec::new();
-        self.scanner.finish(&mut html);
-        Ok(self.encoder.finish(html)?)
+        scanner.finish(&mut html);
+        Ok(encoder.finish(html)?)
     }
+}
+
+/// Scans a decoded part and appends it with new links.
+fn scan(scanner: &mut Scanner, links: &LinkRewriter, plain: &[u8], html: &mut Vec<u8>) {
+    let mut write = |tag: &tag::TagScanner, text: &[u8], out: &mut Vec<u8>| {
+        tag.write(text, |element, name, value| links.attribute(element, name, value), out)
+    };
+    scanner.scan(plain, &mut write, html);
 }
 
 impl http_body::Body for HtmlBody {

@@ -25,11 +25,20 @@ pub(crate) enum Protocols {
     OneOf(&'static [&'static str]),
 }
 
-/// Accepts a WebSocket. Returns the response and the chosen subprotocol.
+/// An accepted WebSocket.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// Response that starts it.
+    pub(crate) response: Response,
+    /// Chosen subprotocol; empty if none was chosen.
+    pub(crate) protocol: String,
+}
+
+/// Accepts a WebSocket.
 ///
 /// # Errors
 /// Response to an invalid or forbidden request.
-pub(crate) fn accept(headers: &HeaderMap, supported: Protocols) -> Result<(Response, String), Box<Response>> {
+pub(crate) fn accept(headers: &HeaderMap, supported: Protocols) -> Result<Accepted, Box<Response>> {
     let text = |name: HeaderName| header::text_or_empty(headers, name);
     let key = text(SEC_WEBSOCKET_KEY);
     if key.is_empty() {
@@ -58,7 +67,7 @@ pub(crate) fn accept(headers: &HeaderMap, supported: Protocols) -> Result<(Respo
     if let Some(Ok(protocol)) = chosen.map(HeaderValue::from_str) {
         head.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
-    Ok((response, chosen.unwrap_or_default().to_owned()))
+    Ok(Accepted { response, protocol: chosen.unwrap_or_default().to_owned() })
 }
 
 /// Chooses a subprotocol; `None` if the response names none.
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn accept_header_proves_the_key() {
-        let (response, _) = accept(&headers(&[]), LOG).unwrap();
+        let response = accept(&headers(&[]), LOG).unwrap().response;
         assert_eq!(response.status(), 101);
         // The example of RFC 6455, 1.3.
         assert_eq!(response.headers()[SEC_WEBSOCKET_ACCEPT], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
@@ -127,7 +136,8 @@ mod tests {
     fn first_supported_protocol_is_chosen() {
         let check = |requested: &'static str, expected: Result<&str, u16>| {
             let actual = accept(&headers(&[("sec-websocket-protocol", requested)]), LOG);
-            let actual = actual.map(|(_, protocol)| protocol).map_err(|response| response.status().as_u16());
+            let actual =
+                actual.map(|accepted| accepted.protocol).map_err(|response| response.status().as_u16());
             assert_eq!(actual, expected.map(str::to_owned), "{requested}");
         };
         check("", Ok(""));
@@ -139,7 +149,7 @@ mod tests {
     fn watch_requires_an_origin() {
         let check = |pairs: &[(&'static str, &'static str)], expected: u16| {
             let code = match accept(&headers(pairs), Protocols::AnyWithOrigin) {
-                Ok((response, _)) => response.status(),
+                Ok(accepted) => accepted.response.status(),
                 Err(response) => response.status(),
             };
             assert_eq!(code, expected, "{pairs:?}");

@@ -9,6 +9,7 @@ mod annotations;
 mod capabilities;
 mod columns;
 mod container;
+mod container_restarts;
 mod context;
 mod defaults;
 mod dns;

@@ -169,9 +169,7 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
         finish_claim(self.claim.take(), WriteResult::NotWritten).await;
         self.span.event("initial value restored");
-        let target = self.target;
-        let storage = self.storage;
-        let request = self.request;
+        let Attempts { target, storage, request, .. } = **self;
         let existing = match current {
             None => None,
             Some(kv) => Some(self.registry.decode_current(target, storage, kv).await?),

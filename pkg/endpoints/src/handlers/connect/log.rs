@@ -48,7 +48,7 @@ pub(in crate::handlers) async fn log(
     let stream = fetch_log(call, &url).await?;
     if let Some(connection) = connection.filter(|_| websocket::is_requested(call.headers)) {
         return Ok(match websocket::accept(call.headers, websocket::log::PROTOCOLS) {
-            Ok((mut response, protocol)) => {
+            Ok(websocket::Accepted { mut response, protocol }) => {
                 let messages = websocket::log::messages(stream.into_body(), &protocol);
                 websocket::start(&mut response, connection, messages, call.api.shutdown.clone());
                 response

@@ -53,7 +53,7 @@ pub(super) struct Decoder {
 
 enum DecoderKind {
     Identity,
-    Gzip { decoder: Box<MultiGzDecoder<Vec<u8>>>, begun: bool },
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
     Deflate { decoder: Decompress, ended: bool },
 }
 
@@ -61,9 +61,7 @@ impl Decoder {
     pub(super) fn new(coding: Coding) -> Self {
         let kind = match coding {
             Coding::Identity => DecoderKind::Identity,
-            Coding::Gzip => {
-                DecoderKind::Gzip { decoder: Box::new(MultiGzDecoder::new(Vec::new())), begun: false }
-            }
+            Coding::Gzip => DecoderKind::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
             Coding::Deflate => DecoderKind::Deflate { decoder: Decompress::new(false), ended: false },
         };
         Decoder { kind, received: 0 }
@@ -73,7 +71,7 @@ impl Decoder {
     pub(super) fn input_bytes_max(&self) -> usize {
         match self.kind {
             DecoderKind::Identity => PLAIN_INPUT_BYTES,
-            DecoderKind::Gzip { .. } | DecoderKind::Deflate { .. } => CODED_INPUT_BYTES,
+            DecoderKind::Gzip(_) | DecoderKind::Deflate { .. } => CODED_INPUT_BYTES,
         }
     }
 
@@ -85,30 +83,35 @@ impl Decoder {
         self.received += part.len() as u64;
         match &mut self.kind {
             DecoderKind::Identity => sink(part),
-            DecoderKind::Gzip { decoder, begun } => {
-                let error =
-                    if *begun { DecodeError::Corrupt(self.received) } else { DecodeError::GzipHeader };
-                decoder.write_all(part).map_err(|_| error)?;
-                let plain = std::mem::take(decoder.get_mut());
-                *begun |= !plain.is_empty();
-                sink(&plain);
+            DecoderKind::Gzip(decoder) => {
+                if decoder.write_all(part).is_err() {
+                    let in_header = decoder.header().is_none();
+                    let corrupt = DecodeError::Corrupt(self.received);
+                    return Err(if in_header { DecodeError::GzipHeader } else { corrupt });
+                }
+                sink(&std::mem::take(decoder.get_mut()));
             }
             DecoderKind::Deflate { decoder, ended } => inflate(decoder, ended, part, sink)?,
         }
         Ok(())
     }
 
-    /// Ends the document. False if it is empty.
+    /// Ends the document and passes on its rest. False if it is empty.
     ///
     /// # Errors
     /// The document is incomplete.
-    pub(super) fn finish(&mut self) -> Result<bool, DecodeError> {
+    pub(super) fn finish(&mut self, sink: &mut impl FnMut(&[u8])) -> Result<bool, DecodeError> {
         if self.received == 0 {
             return Ok(false);
         }
         let complete = match &mut self.kind {
             DecoderKind::Identity => true,
-            DecoderKind::Gzip { decoder, .. } => decoder.try_finish().is_ok(),
+            DecoderKind::Gzip(decoder) => {
+                // The decoder keeps its last output until here.
+                let complete = decoder.try_finish().is_ok();
+                sink(&std::mem::take(decoder.get_mut()));
+                complete
+            }
             DecoderKind::Deflate { ended, .. } => *ended,
         };
         if complete { Ok(true) } else { Err(DecodeError::UnexpectedEnd) }

@@ -26,10 +26,9 @@ fn pieces(document: &[u8], piece: usize) -> Body {
     StreamBody::new(stream::iter(pieces)).boxed_unsync()
 }
 
-async fn rewritten(document: &[u8], coding: Coding, piece: usize) -> Result<Vec<u8>, String> {
-    let body = rewrite(pieces(document, piece), coding, links()).await.map_err(|error| error.to_string())?;
-    let body = body.collect().await.map_err(|error| error.to_string())?;
-    Ok(body.to_bytes().to_vec())
+async fn rewritten(document: &[u8], coding: Coding, piece: usize) -> Result<Vec<u8>, BoxError> {
+    let body = rewrite(pieces(document, piece), coding, links()).await?;
+    Ok(body.collect().await?.to_bytes().to_vec())
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -86,7 +85,7 @@ async fn only_small_documents_have_a_length() {
 #[tokio::test]
 async fn invalid_coding_is_an_error() {
     let check = async |document: &[u8], coding: Coding, expected: &str| {
-        assert_eq!(rewritten(document, coding, 100).await.unwrap_err(), expected);
+        assert_eq!(rewritten(document, coding, 100).await.unwrap_err().to_string(), expected);
     };
     let zipped = gzip(PAGE);
     check(PAGE.as_bytes(), Coding::Gzip, "errorf making gzip reader: gzip: invalid header").await;

@@ -6,14 +6,15 @@ mod env;
 mod mounts;
 mod ports;
 mod probe;
-pub(super) mod restart;
+mod restart;
 
+use super::container_restarts::is_sidecar;
 use super::context::PodContext;
 use super::security_context::security_context;
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::value::{dns_label, required_one_of};
-use api::tree::{child, children, is_set, list, maybe_text, text};
+use api::tree::{child, children, is_set, list, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -126,11 +127,6 @@ fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
         let detail = "must not have leading or trailing whitespace";
         errors.push(Error::invalid(&path.child("image"), image, detail));
     }
-}
-
-/// True if an init container keeps running beside the regular ones (KEP-753).
-pub(super) fn is_sidecar(container: &Object) -> bool {
-    maybe_text(container, "restartPolicy") == Some("Always")
 }
 
 fn names<'o>(spec: &'o Object, list: &str) -> impl Iterator<Item = &'o str> + use<'o> {

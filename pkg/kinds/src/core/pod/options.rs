@@ -2,7 +2,7 @@
 //! feature gate allows them. Upstream's `PodValidationOptions`.
 
 use super::capabilities::has_sys_admin_without_escalation;
-use super::container::{is_sidecar, restart};
+use super::container_restarts::{can_restart_all, is_sidecar};
 use super::{affinity, spread, sysctls, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::resources::has_partial_huge_pages;
@@ -162,7 +162,7 @@ fn uses_restart_rules(spec: &Object) -> bool {
 /// True if a restart rule restarts all containers, or a sidecar has restart rules.
 fn restarts_all_containers(spec: &Object) -> bool {
     let has_rules = |container: &Object| !list(container, "restartPolicyRules").is_empty();
-    restart::can_restart_all(spec)
+    can_restart_all(spec)
         || children(spec, "initContainers").any(|container| is_sidecar(container) && has_rules(container))
 }
 

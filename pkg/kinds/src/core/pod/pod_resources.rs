@@ -9,7 +9,7 @@ use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PodOptions;
-use super::container::is_sidecar;
+use super::container_restarts::is_sidecar;
 use super::os::os_name;
 
 type Resources<'o> = BTreeMap<&'o str, Quantity>;

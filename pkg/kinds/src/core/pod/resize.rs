@@ -2,7 +2,7 @@
 //! `ValidatePodResize`; KEP-1287, KEP-5419).
 
 use super::annotations::is_mirror_pod;
-use super::container::is_sidecar;
+use super::container_restarts::is_sidecar;
 use super::options::PodOptions;
 use super::volumes;
 use api::tree::{child, child_mut, children, children_mut, list, text};

@@ -62,13 +62,6 @@ pub(super) fn init_policy(container: &Object, options: &PodOptions, path: &Path<
     }
 }
 
-/// True if a restart rule of a container restarts all containers.
-pub(in super::super) fn can_restart_all(spec: &Object) -> bool {
-    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
-    let mut rules = containers.flat_map(|container| children(container, "restartPolicyRules"));
-    rules.any(|rule| text(rule, "action") == "RestartAllContainers")
-}
-
 fn restart_rule(rule: &Object, options: &PodOptions, path: &Path<'_>, errors: &mut ErrorList) {
     let actions: &[&str] =
         if options.restart_of_all_containers { &["Restart", "RestartAllContainers"] } else { &["Restart"] };

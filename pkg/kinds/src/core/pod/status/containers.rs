@@ -1,7 +1,7 @@
 //! Container statuses of a pod: state, user, devices.
 
-use super::super::container::is_sidecar;
-use super::super::container::restart::can_restart_all;
+use super::super::container_restarts::can_restart_all;
+use super::super::container_restarts::is_sidecar;
 use super::super::options::PodOptions;
 use super::super::os::os_name;
 use super::super::security_context::user_or_group_id;
