@@ -101,6 +101,15 @@ fn is_standalone(flags: &Flags) -> bool {
     flags.list("etcd-servers").is_empty()
 }
 
+/// True if the server runs its own controllers. A flag for authorization marks a server that a tool, such as envtest,
+/// sets up as one part of a cluster; it gets controllers only on request.
+fn runs_controllers(flags: &Flags) -> bool {
+    let is_default = !flags.is_set("embedded-controllers");
+    let wanted =
+        if is_default { !authorization::is_configured(flags) } else { flags.bool("embedded-controllers") };
+    is_standalone(flags) && wanted
+}
+
 /// Builds the configuration; `None` after a fatal error.
 fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(flags, errors), PathBuf::from);
@@ -115,7 +124,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         storage,
         snapshot_file: path(flags, "embedded-snapshot"),
         snapshot_endpoint: flags.bool("embedded-snapshot-endpoint"),
-        builtin_controllers: is_standalone(flags) && flags.bool("embedded-controllers"),
+        builtin_controllers: runs_controllers(flags),
         encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
             file,
             automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -486,6 +495,10 @@ fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
     }
     if !is_standalone(flags) {
         return PathBuf::new();
+    }
+    if authorization::is_configured(flags) {
+        // Tools start several servers, each in a directory of its own.
+        return PathBuf::from("mainstay-data");
     }
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     user_data_dir(variable("XDG_DATA_HOME"), variable("HOME")).unwrap_or_else(|| {

@@ -36,6 +36,7 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Opti
         "--bind-address=127.0.0.1",
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged",
+        "--embedded-controllers",
     ];
     let mut rest: Vec<String> = defaults.map(str::to_owned).to_vec();
     // Modes accumulate, and are incompatible with an authorization configuration file.
@@ -119,7 +120,7 @@ mod tests {
     fn own_flags_are_extracted() {
         let (options, rest) = read("--listen unix:/a --v=2 --forks-max=7 --embedded-from seed").ok().unwrap();
         assert_eq!((options.listen, options.forks_max), (Listen::Unix("/a".into()), 7));
-        assert_eq!(rest[6..], ["--v=2", "--embedded-from", "seed"]);
+        assert_eq!(rest[7..], ["--v=2", "--embedded-from", "seed"]);
     }
 
     #[test]

@@ -38,6 +38,21 @@ fn server_starts_without_flags() {
 }
 
 #[test]
+fn flag_for_authorization_marks_a_server_of_a_tool() {
+    let check = |line: &str, local: bool, controllers: bool| {
+        let config = options(line).unwrap();
+        let StorageConfig::Embedded { dir, .. } = &config.storage else { panic!("{:?}", config.storage) };
+        let is_local = dir == std::path::Path::new("mainstay-data/store");
+        assert_eq!((is_local, config.builtin_controllers), (local, controllers), "{line}");
+    };
+    check("", false, true);
+    check("--embedded-controllers=false", false, false);
+    check("--authorization-mode=Node,RBAC", true, false);
+    check("--authorization-mode=Node,RBAC --embedded-controllers", true, true);
+    assert!(!options(ON_ETCD).unwrap().builtin_controllers);
+}
+
+#[test]
 fn flags_and_gates_without_effect_are_listed() {
     let names = |line: &str| {
         let ignored = options(line).unwrap().ignored_settings;
