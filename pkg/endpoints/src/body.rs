@@ -392,14 +392,18 @@ pub(crate) fn decode_patched(
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let (group, version) = split_api_version(&head.api_version);
     let own_group = split_api_version(expected.api_version).0;
-    if version == INTERNAL || (version.is_empty() && (group.is_empty() || group == own_group)) {
+    let is_unversioned = version.is_empty() && (group.is_empty() || group == own_group);
+    // The default version is the internal one. Scales of custom resources have only theirs.
+    let is_default = is_unversioned && expected.scales_custom;
+    if version == INTERNAL || (is_unversioned && !is_default) {
         let group = if version.is_empty() { own_group } else { group };
         return decode_internal(text, expected, group, kind);
     }
-    if version.is_empty() {
+    if version.is_empty() && !is_default {
         return Err(DecodeError::MissingVersion(missing_version(text)));
     }
-    let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
+    let own_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
+    let api_version = if is_default { expected.api_version } else { own_version };
     let message = expected.registered_type(api_version, kind)?;
     let decoded = if is_deep {
         json::decode_stored(message, text)
@@ -701,6 +705,28 @@ mod tests {
              field '",
         );
         check(b"", "the object provided is unrecognized (must be of type Widget): empty data (<empty>)");
+    }
+
+    #[test]
+    fn unversioned_scale_of_custom_resource_has_default_version() {
+        let scale = |scales_custom| ExpectedType {
+            api_version: "autoscaling/v1",
+            kind: "Scale",
+            other_versions: &[],
+            custom: None,
+            definition: None,
+            scales_custom,
+        };
+        let members = |text: &str, scales_custom| {
+            let decoded = decode_patched(text.as_bytes(), scale(scales_custom), false).unwrap();
+            (decoded.object.contains_key("spec"), decoded.api_version)
+        };
+        let check = |text: &str, scales_custom, has_spec| {
+            assert_eq!(members(text, scales_custom), (has_spec, "autoscaling/v1".to_owned()), "{text}");
+        };
+        check(r#"{"kind":"Scale","spec":{"replicas":3}}"#, true, true);
+        check(r#"{"apiVersion":"","spec":{"replicas":3}}"#, true, true);
+        check(r#"{"kind":"Scale","spec":{"replicas":3}}"#, false, false);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl<'v> Subject<'v> {
     fn is(self, allowed: &Value) -> bool {
         match (self, allowed) {
             (Subject::Members(members), Value::Object(allowed)) => members == allowed,
-            (Subject::Other(value), allowed) => number::is_equal(allowed, value),
+            (Subject::Other(value), allowed) => number::is_allowed(value, allowed),
             _ => false,
         }
     }

@@ -28,9 +28,24 @@ fn is_json_integer(number: f64) -> bool {
     number.abs() <= MAX && (number == rounded || (number - rounded).abs() < TOLERANCE * rounded.abs())
 }
 
-/// Compares two values; an integer equals a float with the same value.
-pub(super) fn is_equal(a: &Value, b: &Value) -> bool {
-    a == b || matches!((a, b), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
+/// True if a literal of an enumeration allows the value. Upstream converts the value to the type of the literal like
+/// Go: a float loses its fraction, an integer becomes a character.
+pub(super) fn is_allowed(value: &Value, literal: &Value) -> bool {
+    match (value, literal) {
+        (Value::Number(value), Value::Number(literal)) => match to_integer(literal) {
+            Some(literal) => value.as_i64().or_else(|| value.as_f64().map(to_go_int)) == Some(literal),
+            None => value.as_f64() == literal.as_f64(),
+        },
+        (Value::Number(value), Value::String(literal)) => {
+            value.as_i64().is_some_and(|code| literal.chars().eq([character(code)]))
+        }
+        _ => value == literal,
+    }
+}
+
+/// The character with a code; the replacement character if there is none.
+fn character(code: i64) -> char {
+    u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -111,6 +111,27 @@ fn members_and_items_are_validated() {
 }
 
 #[test]
+fn enumerated_values_are_converted_like_go() {
+    let check = |literal: &str, value: &str, is_allowed: bool| {
+        let node = Node::compile(&object(json!({"enum": [literal]})), Literals::Texts);
+        let value = schema::json::decode_untyped(value.as_bytes()).unwrap().value;
+        assert_eq!(faults(&Path::root("d"), &node, &value).is_empty(), is_allowed, "{literal} {value}");
+    };
+    check("2", "2.0", true);
+    check("2", "2.5", true);
+    check("2.0", "2.5", true);
+    check("2.5", "2", false);
+    check("0", "-0.5", true);
+    check("-9223372036854775808", "1e30", true);
+    check("9007199254740993", "9007199254740992", false);
+    check("\"A\"", "65", true);
+    check("\"A\"", "65.0", false);
+    check("\"\u{fffd}\"", "-1", true);
+    check("[1]", "[1]", true);
+    check("[1]", "[1.0]", false);
+}
+
+#[test]
 fn alternatives_are_counted() {
     let short = json!({"maxLength": 2});
     let long = json!({"minLength": 2});

@@ -140,10 +140,10 @@ macro_rules! plain_from {
 plain_from!(i32 i64 u16 u32 u64 usize bool);
 
 impl From<f64> for BadValue {
-    /// Go's `%v`: shortest digits, with an exponent below 1e-4 and from 1e21.
+    /// Go's `%v`: shortest digits, with an exponent below 1e-4 and from 1e6.
     fn from(value: f64) -> Self {
         let magnitude = value.abs();
-        if value.is_finite() && (magnitude == 0.0 || (1e-4..1e21).contains(&magnitude)) {
+        if value.is_finite() && (magnitude == 0.0 || (1e-4..1e6).contains(&magnitude)) {
             return Self::Plain(value.to_string());
         }
         Self::Plain(match value {
@@ -154,7 +154,7 @@ impl From<f64> for BadValue {
     }
 }
 
-/// Rewrites `1e-7` as `1e-07` and `1e21` as `1e+21`.
+/// Rewrites `1e-7` as `1e-07` and `1e6` as `1e+06`.
 fn two_digit_exponent(text: &str) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     match exponent.strip_prefix('-') {

@@ -80,8 +80,9 @@ fn bad_values_print_like_go() {
     check_value(-5_i64, "-5");
     check_value(true, "true");
     check_value(1.5, "1.5");
-    check_value(1e20, "100000000000000000000");
-    check_value(1e21, "1e+21");
+    check_value(999_999.5, "999999.5");
+    check_value(1_234_567.5, "1.2345675e+06");
+    check_value(-1e21, "-1e+21");
     check_value(1.5e-7, "1.5e-07");
     check_value(f64::INFINITY, "+Inf");
     check_value(&json!(null), "null");
