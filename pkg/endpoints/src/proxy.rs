@@ -21,7 +21,7 @@ use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use http::header::{CONTENT_LENGTH, HeaderValue, LOCATION};
 use http::request::Parts;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Method, Request};
 use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +126,7 @@ pub(crate) async fn proxy_request(
     head.headers = headers::forwarded(&head.headers).map_err(|error| unreachable(&error))?;
     headers::remove_cors(&mut head.headers);
     let links = LinkRewriter { prefix: prefix.to_owned(), backend: url.authority(), requested: host };
-    let body = rewrite_links(links, &mut head.headers, body).await?;
+    let body = rewrite_links(links, &parts.method, &mut head.headers, body).await?;
     Ok(into_response(head.status, head.headers, body))
 }
 
@@ -134,7 +134,12 @@ pub(crate) async fn proxy_request(
 ///
 /// # Errors
 /// 500 for a target that is not a URL, and for a document whose beginning cannot be decoded.
-async fn rewrite_links(links: LinkRewriter, head: &mut HeaderMap, body: Body) -> Result<Body, Box<Status>> {
+async fn rewrite_links(
+    links: LinkRewriter,
+    method: &Method,
+    head: &mut HeaderMap,
+    body: Body,
+) -> Result<Body, Box<Status>> {
     if let Some(to) = header::text(head, LOCATION).filter(|to| !to.is_empty()) {
         let rewritten = links.rewrite(&to).map_err(|error| {
             Status::internal_error(format!("error trying to parse Location header: {error}"))
@@ -146,6 +151,9 @@ async fn rewrite_links(links: LinkRewriter, head: &mut HeaderMap, body: Body) ->
     }
     let Some(coding) = html::coding(head) else { return Ok(body) };
     head.remove(CONTENT_LENGTH);
+    if *method == Method::HEAD {
+        return Ok(html::without_document());
+    }
     html::rewrite(body, coding, links).await.map_err(|error| Status::unmapped(error.to_string()).into())
 }
 

@@ -52,6 +52,11 @@ pub(super) async fn rewrite(document: Body, coding: Coding, links: LinkRewriter)
     Ok(StreamBody::new(begin.chain(BodyStream::new(document))).boxed_unsync())
 }
 
+/// Body of the response to a HEAD request for a document. The length of the rewritten document is unknown.
+pub(super) fn without_document() -> Body {
+    StreamBody::new(stream::empty()).boxed_unsync()
+}
+
 /// Document whose links are rewritten. It holds at most one unfinished tag.
 struct HtmlBody {
     document: Body,
@@ -80,16 +85,10 @@ impl HtmlBody {
         HtmlBody { document, input: Bytes::new(), rewriter, ended: false }
     }
 
-    /// Rewrites the available input up to the first output.
-    fn next_output(&mut self) -> Result<Option<Bytes>, BoxError> {
-        while !self.input.is_empty() {
-            let length = self.input.len().min(self.rewriter.decoder.input_bytes_max());
-            let output = self.rewriter.rewrite(&self.input.split_to(length))?;
-            if !output.is_empty() {
-                return Ok(Some(output.into()));
-            }
-        }
-        Ok(None)
+    /// Rewrites a part of the available input. Its output may be empty.
+    fn rewrite_part(&mut self) -> Result<Bytes, BoxError> {
+        let length = self.input.len().min(self.rewriter.decoder.input_bytes_max());
+        Ok(self.rewriter.rewrite(&self.input.split_to(length))?.into())
     }
 
     /// Ends the document. Returns its last output.
@@ -137,7 +136,13 @@ impl http_body::Body for HtmlBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         while !this.ended {
-            if let Some(output) = this.next_output().inspect_err(|_| this.ended = true)? {
+            if !this.input.is_empty() {
+                let output = this.rewrite_part().inspect_err(|_| this.ended = true)?;
+                if output.is_empty() {
+                    // A compressed document can be long and have little output, so other tasks run between its parts.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 return Poll::Ready(Some(Ok(Frame::data(output))));
             }
             match ready!(Pin::new(&mut this.document).poll_frame(cx)) {

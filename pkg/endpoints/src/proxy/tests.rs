@@ -185,6 +185,20 @@ async fn html_links_stay_behind_the_proxy() {
 }
 
 #[tokio::test]
+async fn head_of_html_has_no_length() {
+    let network = TestNetwork::answering(|_| {
+        let mut response = http::Response::new(full(""));
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/html"));
+        response.headers_mut().insert("content-length", HeaderValue::from_static("100"));
+        response
+    });
+    let parts = request_head(Method::HEAD, "/api/p/proxy/a", &[("host", "api")]);
+    let response = pass(&network, backend("/a"), &parts, "").await.unwrap();
+    assert!(!response.headers().contains_key("content-length"));
+    assert_eq!(http_body::Body::size_hint(response.body()).exact(), None);
+}
+
+#[tokio::test]
 async fn redirect_stays_behind_the_proxy() {
     let redirect = |to: &'static str| {
         TestNetwork::answering(move |_| {

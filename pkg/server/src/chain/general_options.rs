@@ -1,4 +1,4 @@
-//! `OPTIONS *`, which asks about the server and not about a resource (RFC 9110, 9.3.7). Go's server answers it
+//! `OPTIONS *`: a request about the server, not about a resource (RFC 9110, 9.3.7). Go's server responds to it
 //! before any handler.
 
 use http::Method;

@@ -9,7 +9,7 @@ use crate::chain::response_body::ResponseBody;
 use crate::limits::limiter::LimitGuards;
 
 /// Observes a request until its tunnel is closed. A watch occupies its share of the limits until it has sent its initial
-/// state, or `until`.
+/// state, or `until`; the share of other tunnels is released now.
 pub(super) fn observe_until_closed(
     tunnel: Tunnel,
     mut response: Response,
@@ -18,15 +18,15 @@ pub(super) fn observe_until_closed(
     until: Instant,
 ) -> SentResponse {
     let initialized = response.extensions_mut().remove::<InitializedFlag>();
+    let guards = initialized.clone().and_then(|flag| guards.into_response_guards(Some(flag), until));
     tokio::spawn(async move {
         if let Some(initialized) = initialized {
-            let guards = guards.into_response_guards(Some(initialized.clone()), until);
             tokio::select! {
                 () = initialized.wait() => {}
                 () = tunnel.closed() => {}
             }
-            drop(guards);
         }
+        drop(guards);
         tunnel.closed().await;
         drop(observer);
     });

@@ -91,6 +91,8 @@ async fn invalid_coding_is_an_error() {
     check(PAGE.as_bytes(), Coding::Gzip, "errorf making gzip reader: gzip: invalid header").await;
     check(zipped.split_at(60).0, Coding::Gzip, "unexpected EOF").await;
     check(deflate(PAGE).split_at(60).0, Coding::Deflate, "unexpected EOF").await;
+    let corrupt = [zipped.split_at(10).0, &[0xff; 20]].concat();
+    check(&corrupt, Coding::Gzip, "flate: corrupt input before offset 30").await;
     check(b"\x78\x9c\x01\x02\x03\x04", Coding::Deflate, "flate: corrupt input before offset 5").await;
 }
 
