@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -79,7 +80,8 @@ impl Drop for TemporaryDir {
 /// Starts the child process.
 fn watch(path: &Path) -> std::io::Result<Watcher> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(COMMAND).arg(path).current_dir("/");
+    // Test tools kill the whole process group of a server.
+    command.arg(COMMAND).arg(path).current_dir("/").process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let input = child.stdin.take();
     Ok(Watcher { child, input })

@@ -4,6 +4,7 @@ use std::fmt;
 
 use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
+use pem::{EncodeConfig, LineEnding, Pem};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -121,7 +122,8 @@ pub fn sec1_key(pkcs8: &str) -> Option<String> {
     let block = pem::parse(pkcs8).ok()?;
     let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, block.contents()).ok()?;
     let der: EcPrivateKeyRfc5915Der<'_> = pair.private_key().as_der().ok()?;
-    Some(pem::encode(&pem::Pem::new("EC PRIVATE KEY", der.as_ref())))
+    let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    Some(pem::encode_config(&Pem::new("EC PRIVATE KEY", der.as_ref()), lines))
 }
 
 fn alternative(name: &str) -> Result<SanType, TlsError> {
@@ -176,7 +178,7 @@ mod tests {
         let authority = authority("ca", 1_700_000_000).unwrap();
         let pair = issue(&authority, "admin", &[], &Usage::Client, 1_700_000_000).unwrap();
         let key = sec1_key(&pair.key).unwrap();
-        assert!(key.starts_with("-----BEGIN EC PRIVATE KEY-----"), "{key}");
+        assert!(key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{key}");
         let der = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         assert!(matches!(der, PrivateKeyDer::Sec1(_)));
         let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&der).unwrap();
