@@ -246,8 +246,10 @@ async fn objects_are_converted_in_one_cached_call() {
     for _ in 0..3 {
         assert_eq!(listed(&client, V2).await.len(), 20);
     }
-    assert_eq!(client.get(&format!("{V2}/p1")).await["spec"]["x"], "1");
     assert_eq!(hook.questions.load(SeqCst), 1);
+    // A read of the latest state shows at once that a webhook fails.
+    assert_eq!(client.get(&format!("{V2}/p1")).await["spec"]["x"], "1");
+    assert_eq!(hook.questions.load(SeqCst), 2);
     server.stop().await;
 }
 

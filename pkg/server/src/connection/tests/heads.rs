@@ -44,7 +44,7 @@ async fn a_request_line_has_one_meaning() {
         ("get /api HTTP/1.1", OK),
         ("GET //y/api HTTP/1.1", &[404, 200]),
         ("GET http://x/api HTTP/1.1", OK),
-        ("OPTIONS * HTTP/1.1", &[404, 200]),
+        ("OPTIONS * HTTP/1.1", OK),
         ("GET /api<x> HTTP/1.1", &[400]), // Go: 404
         ("\r\nGET /api HTTP/1.1", &[400]),
         ("\nGET /api HTTP/1.1", &[400]),
