@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::catalog::{Catalog, Owner};
 use api::tree;
+use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use jsontree::json;
 use schema::object::Object;
@@ -78,6 +79,12 @@ impl Aggregated {
         } else {
             for item in tree::children(&self.list(&path).await?, "items") {
                 let name = api::meta::text(item, "name");
+                if !is_plain_segment(name) {
+                    report
+                        .errors
+                        .push(format!("{plural}.{group} {} cannot be deleted by its name", quote(name)));
+                    continue;
+                }
                 ignore_unsupported(self.client.delete(&format!("{path}/{name}"), &options).await)?;
             }
         }
@@ -116,6 +123,13 @@ fn ignore_unsupported(result: Result<Object, RequestError>) -> Result<(), Reques
     }
 }
 
+/// True if a text of an aggregated API server can be a path segment as it is. Another one could lead to objects of this
+/// server.
+fn is_plain_segment(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    !matches!(text, "" | "." | "..") && text.bytes().all(is_plain)
+}
+
 /// Resources of aggregated API servers.
 #[derive(Default)]
 struct Discovered {
@@ -141,7 +155,8 @@ fn discover(catalog: &Catalog) -> Discovered {
                     .resources
                     .iter()
                     .any(|known| known.group == group.name && known.plural == plural);
-                if is_known || tree::text(resource, "scope") != "Namespaced" || !verbs.contains(&"delete") {
+                let is_namespaced = tree::text(resource, "scope") == "Namespaced";
+                if is_known || !is_namespaced || !verbs.contains(&"delete") || !is_plain_segment(plural) {
                     continue;
                 }
                 discovered.resources.push(RemoteResource {
@@ -192,6 +207,7 @@ mod tests {
             resource("single", "Namespaced", json!(["delete"])),
             resource("reviews", "Namespaced", json!(["create"])),
             resource("fischers", "Cluster", json!(["delete"])),
+            resource("../../../../api/v1/nodes", "Namespaced", json!(["delete", "deletecollection"])),
         ]});
         let versions = vec![version("v1", Some(entry.clone())), version("v1beta1", Some(entry))];
         let catalog = Catalog::default().with_proxied("example.com", versions);
@@ -200,6 +216,15 @@ mod tests {
             found.resources.iter().map(|r| (&*r.version, &*r.plural, r.deletes_collections)).collect();
         assert_eq!(brief, [("v1", "flunders", true), ("v1", "single", false)]);
         assert!(found.failing.is_empty());
+    }
+
+    #[test]
+    fn names_stay_in_their_segment() {
+        let check = |name: &str, is_plain: bool| assert_eq!(is_plain_segment(name), is_plain, "{name}");
+        check("system:a-b.c", true);
+        for name in ["", ".", "..", "a/b", "../a", "a?b", "a%2fb", "a#b", "é"] {
+            check(name, false);
+        }
     }
 
     #[test]
