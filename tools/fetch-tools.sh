@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Provides programs for the tests: etcd, etcdctl, kubectl and haproxy in target/tools/bin, and an OpenID provider from
-# PyPI in target/tools/oidc.
+# PyPI in target/tools/oidc. With java, javac and mvn on PATH also the Java clients, in target/tools/java; the tests skip
+# them if Maven cannot fetch them.
 #
 #   tools/fetch-tools.sh            all tools
 #   tools/fetch-tools.sh etcd ...   only the named tools
@@ -38,7 +39,7 @@ package_of() {
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    oidc | etcd-3.7 | nfpm | setup-envtest | actionlint | helm) ;;
+    oidc | java | etcd-3.7 | nfpm | setup-envtest | actionlint | helm) ;;
     *) die "unknown tool $1" ;;
   esac
 }
@@ -139,6 +140,18 @@ fetch_oidc() {
   rm -rf "$dir/oidc" && mv "$dir/oidc.new" "$dir/oidc"
 }
 
+# Downloads the clients of e2e/java and their dependencies.
+fetch_java() {
+  local program
+  for program in java javac mvn; do
+    command -v "$program" >/dev/null || { echo "no $program on PATH: the tests skip the Java clients"; return 0; }
+  done
+  rm -rf "$dir/java.new"
+  timeout 240 mvn --batch-mode --quiet -f "$root/e2e/java/pom.xml" dependency:copy-dependencies \
+    -DoutputDirectory="$dir/java.new" || { echo "Maven cannot fetch the Java clients: the tests skip them"; return 0; }
+  mv "$dir/java.new" "$dir/java"
+}
+
 # Builds etcd from its Go module, whose checksum Go verifies. `go install` refuses modules with replacements, so a module
 # of its own depends on it.
 build_etcd() {
@@ -154,11 +167,15 @@ build_etcd() {
 mkdir -p "$dir/bin"
 # A lock serializes runs, because tests of several crates may start concurrently.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
-[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc
+[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc java
 for tool in "$@"; do
   package_of "$tool" >/dev/null
   if [ "$tool" = oidc ]; then
     [ -x "$dir/oidc/bin/python" ] || fetch_oidc
+    continue
+  fi
+  if [ "$tool" = java ]; then
+    [ -d "$dir/java" ] || fetch_java
     continue
   fi
   if [ "$tool" = etcd-3.7 ]; then

@@ -28,20 +28,13 @@ const SERVERS_TEST: &str = "program";
 /// # Panics
 /// It is in neither.
 pub fn program(name: &str) -> PathBuf {
-    find_program(name)
-        .unwrap_or_else(|| panic!("these tests need {name}: run tools/fetch-tools.sh, or put it on PATH"))
-}
-
-/// True if [`program`] finds this program.
-pub fn has_program(name: &str) -> bool {
-    find_program(name).is_some()
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
     let fetched = target().join("tools/bin").join(name);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path: Vec<PathBuf> = std::env::split_paths(&path).map(|dir| dir.join(name)).collect();
-    std::iter::once(fetched).chain(in_path).find(|program| program.is_file())
+    std::iter::once(fetched)
+        .chain(in_path)
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| panic!("these tests need {name}: run tools/fetch-tools.sh, or put it on PATH"))
 }
 
 /// Returns the server under test: `KUBE_APISERVER`, or built with the profile of the tests.
