@@ -1,5 +1,5 @@
 # Targets for developers. Each one works on a clean clone.
-.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster conformance microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -92,6 +92,13 @@ bench: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
+
+# Upstream's Conformance specs against the cluster of KUBECONFIG (docs/conformance.md). BIN: folder with e2e.test, ginkgo and
+# kubectl. CONFORMANCE: arguments for the script.
+BIN ?=
+CONFORMANCE ?=
+conformance:
+	e2e/conformance/conformance.py --bin "$(BIN)" $(CONFORMANCE)
 
 # The largest simulated cluster that one core sustains, compared with upstream's if UPSTREAM is the path of its binary.
 # CLUSTER: arguments for apibench cluster.
