@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
 
 pub mod balancer;
+pub mod documents;
 pub mod etcd;
 pub mod etcd_cluster;
 mod forks;
