@@ -5,6 +5,7 @@
 mod deploy {
     mod backup;
     mod balancer;
+    mod hardening;
     pub(crate) mod host;
     mod image;
     pub(crate) mod manifests;

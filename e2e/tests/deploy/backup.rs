@@ -1,4 +1,4 @@
-//! Backup and restore of both stores (docs/operating.md).
+//! Backup and restore of both stores (docs/backup.md).
 
 use std::path::Path;
 use std::process::Command;

@@ -188,6 +188,11 @@ impl RunningServer<'_> {
         Kubectl::new(&path, self.host.root.path())
     }
 
+    /// Returns the process ID.
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.process.as_mut().expect("the server runs").child().id()
+    }
+
     /// Requests a path anonymously, like the kubelet's probes.
     pub(crate) fn probe(&self, path: &str) -> String {
         let nobody = "--as=system:anonymous --as-group=system:unauthenticated";

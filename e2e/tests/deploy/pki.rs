@@ -1,5 +1,6 @@
 //! Certificates and keys in kubeadm's layout of `/etc/kubernetes/pki`.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rcgen::{
@@ -66,6 +67,10 @@ fn leaf(dir: &Path, file: &str, authority: &Authority, subject: (&str, &str), na
     write(dir, &format!("{file}.key"), &key.serialize_pem());
 }
 
+/// Writes a file. Like kubeadm's, keys are readable only for their owner.
 fn write(dir: &Path, file: &str, text: &str) {
-    std::fs::write(dir.join(file), text).unwrap();
+    let path = dir.join(file);
+    std::fs::write(&path, text).unwrap();
+    let mode = if file.ends_with(".key") { 0o600 } else { 0o644 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
