@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod cycles;
+mod documents;
 mod edges;
 mod exceptions;
 mod foreign;
@@ -46,7 +47,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
@@ -130,6 +131,14 @@ const CHECKS: [Check; 19] = [
         findings: |tree| {
             let measured = |path: &str| [".rs", ".md", "Cargo.toml"].iter().any(|end| path.ends_with(end));
             prose::findings(&matching(tree, measured))
+        },
+    },
+    Check {
+        name: "documents",
+        rule: "Pages are in the book, links resolve, commands can be run, sentences are short (STYLE.md)",
+        findings: |tree| {
+            let pages = matching(tree, |path| path.ends_with(".md"));
+            documents::findings(&pages, |path| tree::root().join(path).exists())
         },
     },
     Check {
