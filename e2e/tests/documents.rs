@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use e2e::documents::{self, Block, SHELL};
 use e2e::testserver::TestServer;
@@ -109,9 +109,8 @@ impl Session {
     /// Runs the blocks, and returns the output if one fails.
     fn run(&self) -> Option<String> {
         let reader = Reader::new();
-        let start = Instant::now();
         let done = reader.run(self, &reader.script(&self.blocks));
-        println!("{}: {} blocks ran in {:.1?}", self.page.display(), self.blocks.len(), start.elapsed());
+        println!("{}: {} blocks ran", self.page.display(), self.blocks.len());
         (!done.status.success()).then(|| format!("{}{}", done.stdout, done.stderr))
     }
 }
