@@ -21,7 +21,6 @@ use controllers::loopback_client::LoopbackClient;
 use egress::Network;
 use endpoints::api::{Backends, CompressedLists, Documents};
 use endpoints::negotiation::Formats;
-use endpoints::proxy::LogMetrics;
 use endpoints::routing::dispatch::{BoxError, Dispatch};
 use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
@@ -113,7 +112,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         compressed_lists: CompressedLists::new(objects::budgets(&process).compressed),
         watch_metrics: Arc::clone(&metrics.watches),
         deprecated_requests: Arc::clone(&metrics.deprecated_requests),
-        backends: backends(config, &metrics.logs)?,
+        backends: backends(config, &metrics)?,
         aggregation: remote.aggregation,
         peers: replicas.peers,
         write_barrier: replicas.write_barrier,
@@ -238,7 +237,7 @@ fn formats(config: &Config) -> Formats {
 }
 
 /// Builds the clients of kubelets and other backends.
-fn backends(config: &Config, logs: &Arc<LogMetrics>) -> Result<Backends, RunError> {
+fn backends(config: &Config, metrics: &ApiMetrics) -> Result<Backends, RunError> {
     let kubelets = &config.kubelets;
     let dialer = config.egress.dialer(Network::Cluster);
     Ok(Backends {
@@ -246,7 +245,8 @@ fn backends(config: &Config, logs: &Arc<LogMetrics>) -> Result<Backends, RunErro
         kubelet_port: kubelets.port,
         address_types: kubelets.address_types.clone(),
         primary_family: controllers::services::families(&config.services.cidrs).primary.name(),
-        logs: Arc::clone(logs),
+        logs: Arc::clone(&metrics.logs),
+        streams: Arc::clone(&metrics.streams),
     })
 }
 

@@ -8,7 +8,7 @@ use client::webhook::ClientMetrics;
 use component_base::metrics::{Counter, Family, MetricsRegistry, Stability};
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;
-use endpoints::proxy::LogMetrics;
+use endpoints::proxy::{LogMetrics, StreamMetrics};
 use endpoints::routing::served::ServedApi;
 use registry::Registry;
 use tokio::time::Instant;
@@ -31,6 +31,8 @@ pub(crate) struct ApiMetrics {
     pub(crate) webhooks: Arc<ClientMetrics>,
     /// Log requests to kubelets.
     pub(crate) logs: Arc<LogMetrics>,
+    /// Connections to kubelets.
+    pub(crate) streams: Arc<StreamMetrics>,
     /// Documents changed by CRDs.
     pub(crate) definitions: Arc<DefinitionMetrics>,
 }
@@ -46,6 +48,7 @@ impl ApiMetrics {
             deprecated_requests: Arc::new(DeprecatedRequests::new(registry)),
             webhooks: Arc::clone(webhooks),
             logs: Arc::new(LogMetrics::new(registry)),
+            streams: Arc::new(StreamMetrics::new(registry)),
             definitions: Arc::new(DefinitionMetrics::new(registry)),
             cel_times: Arc::new(CelMetrics::new(registry, move || start.elapsed())),
         }

@@ -7,6 +7,8 @@ mod html;
 mod links;
 mod log_metrics;
 mod single_client;
+mod spdy;
+pub(crate) mod stream;
 #[cfg(test)]
 pub(crate) mod testing;
 mod trust;
@@ -33,6 +35,7 @@ pub(crate) use headers::{end_to_end, is_upgrade};
 use links::LinkRewriter;
 pub use log_metrics::LogMetrics;
 pub use single_client::SingleClient;
+pub use stream::StreamMetrics;
 pub use trust::{Trust, is_global};
 pub(crate) use upgrade::upgrade;
 use url::Url;
@@ -70,6 +73,7 @@ pub struct Backends {
     /// IP family of Service backends that are tried first: `IPv4` or `IPv6`.
     pub primary_family: &'static str,
     pub logs: Arc<LogMetrics>,
+    pub streams: Arc<StreamMetrics>,
 }
 
 /// Request that may be proxied.

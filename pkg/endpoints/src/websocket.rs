@@ -1,15 +1,16 @@
-//! WebSocket connections (RFC 6455) whose content this server makes: watches and logs. The server sends messages, and
-//! ignores those of the client. Proxied WebSockets are tunnelled by [`crate::proxy`] instead.
+//! WebSocket connections (RFC 6455) that end at this server. It makes the messages of watches and logs, and ignores those
+//! of the client. [`crate::proxy`] translates or tunnels the others.
 
 pub(crate) mod frame;
-mod handshake;
+pub(crate) mod handshake;
 mod input;
 pub(crate) mod log;
 mod session;
 
 pub(crate) use frame::Opcode;
 pub(crate) use handshake::{Accepted, Protocols, accept};
-pub(crate) use session::start;
+pub(crate) use input::{Input, Piece, Received};
+pub(crate) use session::{send, start};
 
 use http::HeaderMap;
 use http::header::UPGRADE;

@@ -1,8 +1,7 @@
 //! Connect subresources: `exec`, `attach`, `portforward` and `log` on the kubelet of a pod, and `proxy` to a
 //! pod, a node or a Service.
 //!
-//! Upgraded connections are tunnelled unchanged. Upstream translates WebSocket for kubelets that do not
-//! support it (KEP-4006); here the kubelet must support it.
+//! Upgraded connections are tunnelled unchanged, except WebSockets for a kubelet that does not support them (KEP-4006).
 
 mod location;
 mod log;
@@ -23,6 +22,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::read;
+use crate::proxy::stream::{self, StreamRoute};
 use crate::proxy::url::{Url, clean_keeping_slash};
 use crate::proxy::{self, ProxyRequest, Trust};
 use crate::routing::dispatch::Response;
@@ -46,7 +46,6 @@ pub(crate) async fn connect(
     let options = options::object(call.endpoint(), call.query, subpath);
     let mut options = options.map_err(|error| Status::bad_request(error.to_string()))?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
-    let network = call.api.backends.network.as_ref();
     match call.endpoint().operation {
         EndpointOperation::Proxy(backend) => {
             let mut url = match backend {
@@ -55,21 +54,31 @@ pub(crate) async fn connect(
                 Backend::Pod => location::of_pod(&parse_proxy_name(call, "pod")?, &pod_at(call).await?)?,
             };
             url.path = clean_keeping_slash(tree::text(&options, "path"));
-            proxy::proxy_request(network, url, incoming).await
+            proxy::proxy_request(call.api.backends.network.as_ref(), url, incoming).await
         }
         EndpointOperation::Stream(kind) => {
-            let url = stream(call, kind, &options).await?;
-            if !proxy::is_upgrade(&incoming.parts.headers) {
-                return Err(Status::bad_request("Upgrade request required").into());
-            }
-            proxy::upgrade(network, &url, incoming).await
+            let target = stream_target(call, kind, &options).await?;
+            connect_stream(call, kind, target, incoming).await
         }
         _ => Err(Status::method_not_allowed().into()),
     }
 }
 
-/// Returns the kubelet's URL for a stream.
-async fn stream(call: &RequestScope<'_>, kind: Stream, options: &Object) -> Result<Url, Box<Status>> {
+/// Stream on a kubelet.
+struct StreamTarget {
+    url: Url,
+    /// True if the kubelet supports WebSockets.
+    websockets: bool,
+    /// Streams of a command.
+    options: stream::Options,
+}
+
+/// Finds the kubelet of a stream.
+async fn stream_target(
+    call: &RequestScope<'_>,
+    kind: Stream,
+    options: &Object,
+) -> Result<StreamTarget, Box<Status>> {
     may_create(call).await?;
     let pod = pod_named(call, call.name()).await?;
     let container = match kind {
@@ -79,11 +88,45 @@ async fn stream(call: &RequestScope<'_>, kind: Stream, options: &Object) -> Resu
     let node = location::node_of(&pod)
         .ok_or_else(|| Status::bad_request(format!("pod {} does not have a host assigned", call.name())))?;
     let kubelet = kubelet_of(call, node).await?;
-    Ok(kubelet.url(
-        Trust::Kubelet,
-        location::stream_path(kind, &pod, container),
-        options::kubelet_query(options),
-    ))
+    let websockets = kubelet.websockets;
+    let path = location::stream_path(kind, &pod, container);
+    let url = kubelet.url(Trust::Kubelet, path, options::kubelet_query(options));
+    Ok(StreamTarget { url, websockets, options: options::streams(options) })
+}
+
+/// Connects the client to the kubelet: unchanged, or by SPDY if the client requests a WebSocket that the kubelet does not
+/// support.
+async fn connect_stream(
+    call: &RequestScope<'_>,
+    kind: Stream,
+    target: StreamTarget,
+    incoming: ProxyRequest<'_>,
+) -> Result<Response, Box<Status>> {
+    let StreamTarget { url, websockets, options } = target;
+    let backends = &call.api.backends;
+    let gates = call.api.registry.gates();
+    let translates = match kind {
+        Stream::Exec | Stream::Attach => gates.enabled(Gate::TranslateStreamCloseWebsocketRequests),
+        Stream::PortForward => gates.enabled(Gate::PortForwardWebsockets),
+    };
+    let mut route = StreamRoute::Kubelet;
+    if translates {
+        if !(websockets && gates.enabled(Gate::ExtendWebSocketsToKubelet)) {
+            route = StreamRoute::Here;
+        }
+        backends.streams.record_route(call.endpoint().subresource, route);
+    }
+    let headers = &incoming.parts.headers;
+    match (route, kind) {
+        (StreamRoute::Here, Stream::Exec | Stream::Attach) if stream::requests_channels(headers) => {
+            stream::translate(backends, url, options, incoming)
+        }
+        (StreamRoute::Here, Stream::PortForward) if stream::requests_tunnel(headers) => {
+            stream::tunnel(backends, &url, incoming).await
+        }
+        _ if proxy::is_upgrade(headers) => proxy::upgrade(backends.network.as_ref(), &url, incoming).await,
+        _ => Err(Status::bad_request("Upgrade request required").into()),
+    }
 }
 
 /// Checks `create` for a client that streams by GET. WebSocket uses GET and SPDY uses POST, so a user with

@@ -34,7 +34,7 @@ use crate::api::{Api, Backends, CompressedLists, DeprecatedRequests};
 use crate::cpu_pool::CpuPool;
 use crate::discovery::VersionInfo;
 use crate::negotiation::Formats;
-use crate::proxy::{LogMetrics, Network, NetworkError, Trust};
+use crate::proxy::{LogMetrics, Network, NetworkError, StreamMetrics, Trust};
 use crate::response;
 use crate::routing::dispatch::{Body, Dispatch, Request, Response};
 use crate::routing::served::{Description, ServedApi};
@@ -238,6 +238,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
             address_types: Vec::new(),
             primary_family: "IPv4",
             logs: Arc::new(LogMetrics::new(&metrics)),
+            streams: Arc::new(StreamMetrics::new(&metrics)),
         },
         aggregation: Aggregation { servers: Arc::new(NoNetwork), send_uid: false, forward_redirects: false },
         peers: None,

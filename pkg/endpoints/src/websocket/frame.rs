@@ -1,5 +1,7 @@
 //! Frames that the server sends. Each message is one unmasked frame.
 
+use bytes::BufMut;
+
 /// Type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opcode {
@@ -13,34 +15,34 @@ pub(crate) enum Opcode {
 const FINAL: u8 = 0x80;
 
 /// Status code of a regular end.
-pub(super) const NORMAL: u16 = 1000;
+pub(crate) const NORMAL: u16 = 1000;
 /// Status code after an invalid frame.
-pub(super) const PROTOCOL_ERROR: u16 = 1002;
+pub(crate) const PROTOCOL_ERROR: u16 = 1002;
 
 /// Appends a message.
-pub(crate) fn append(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append(opcode: Opcode, payload: &[u8], out: &mut impl BufMut) {
     append_header(opcode, payload.len(), out);
-    out.extend_from_slice(payload);
+    out.put_slice(payload);
 }
 
 /// Appends the header of a message. The payload must follow.
-pub(crate) fn append_header(opcode: Opcode, len: usize, out: &mut Vec<u8>) {
-    out.push(FINAL | opcode as u8);
+pub(crate) fn append_header(opcode: Opcode, len: usize, out: &mut impl BufMut) {
+    out.put_u8(FINAL | opcode as u8);
     match (u8::try_from(len), u16::try_from(len)) {
-        (Ok(len @ 0..=125), _) => out.push(len),
+        (Ok(len @ 0..=125), _) => out.put_u8(len),
         (_, Ok(len)) => {
-            out.push(126);
-            out.extend_from_slice(&len.to_be_bytes());
+            out.put_u8(126);
+            out.put_u16(len);
         }
         _ => {
-            out.push(127);
-            out.extend_from_slice(&(len as u64).to_be_bytes());
+            out.put_u8(127);
+            out.put_u64(len as u64);
         }
     }
 }
 
 /// Appends the frame that announces the end of the connection.
-pub(super) fn append_close(code: u16, out: &mut Vec<u8>) {
+pub(crate) fn append_close(code: u16, out: &mut impl BufMut) {
     append(Opcode::Close, &code.to_be_bytes(), out);
 }
 

@@ -50,11 +50,13 @@ pub(crate) fn accept(headers: &HeaderMap, supported: Protocols) -> Result<Accept
         return Err(rejection);
     }
     let requested = text(SEC_WEBSOCKET_PROTOCOL);
-    let requested = match requested.trim() {
-        "" => Vec::new(),
-        list => list.split(',').map(str::trim).collect(),
-    };
+    let requested = protocols(&requested);
     let chosen = choose(&requested, supported, &text(ORIGIN)).map_err(|code| rejection(code, ""))?;
+    Ok(Accepted { response: accepted(&key, chosen), protocol: chosen.unwrap_or_default().to_owned() })
+}
+
+/// Returns the response that starts a WebSocket, with the subprotocol that it names.
+pub(crate) fn accepted(key: &str, protocol: Option<&str>) -> Response {
     let accept = [key.as_bytes(), ACCEPT_KEY].concat();
     let accept = STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, &accept));
     let mut response = response(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -64,10 +66,18 @@ pub(crate) fn accept(headers: &HeaderMap, supported: Protocols) -> Result<Accept
     if let Ok(accept) = HeaderValue::try_from(accept) {
         head.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    if let Some(Ok(protocol)) = chosen.map(HeaderValue::from_str) {
+    if let Some(Ok(protocol)) = protocol.map(HeaderValue::from_str) {
         head.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
-    Ok(Accepted { response, protocol: chosen.unwrap_or_default().to_owned() })
+    response
+}
+
+/// Splits the header with the subprotocols that the client requests.
+pub(crate) fn protocols(header: &str) -> Vec<&str> {
+    match header.trim() {
+        "" => Vec::new(),
+        list => list.split(',').map(str::trim).collect(),
+    }
 }
 
 /// Chooses a subprotocol; `None` if the response names none.
@@ -94,7 +104,8 @@ fn choose<'r>(
     }
 }
 
-fn rejection(code: StatusCode, text: &'static str) -> Box<Response> {
+/// Rejects a WebSocket and closes the connection.
+pub(crate) fn rejection(code: StatusCode, text: &'static str) -> Box<Response> {
     let mut rejection = response(code, text);
     rejection.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     Box::new(rejection)

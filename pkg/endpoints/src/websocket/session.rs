@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -74,18 +74,14 @@ async fn exchange(
     mut messages: impl Stream<Item = Bytes> + Unpin,
 ) -> Option<u16> {
     let mut input = Input::default();
-    let mut buffer = [0; READ_BYTES];
-    let mut received = 0..0;
+    let mut received = BytesMut::new();
     let mut sending = Bytes::new();
     let mut unflushed = false;
     let mut closing = None;
     loop {
         // A pong waits for the end of a message. Meanwhile no more input is read, so that at most one waits.
         while sending.is_empty() && closing.is_none() && !received.is_empty() {
-            let mut rest = buffer.get(received.clone())?;
-            let reaction = input.next(&mut rest);
-            received.start = received.end - rest.len();
-            match reaction {
+            match input.next(&mut received) {
                 Some(Received::Ping(payload)) => {
                     let mut pong = Vec::new();
                     append(Opcode::Pong, &payload, &mut pong);
@@ -93,13 +89,17 @@ async fn exchange(
                 }
                 Some(Received::Close) => closing = Some(NORMAL),
                 Some(Received::Unmasked) => closing = Some(PROTOCOL_ERROR),
-                None => {}
+                Some(Received::Data(_)) | None => {}
             }
         }
         if sending.is_empty() && closing.is_some() {
             return closing;
         }
         let sends = !sending.is_empty() || unflushed;
+        let reads = received.is_empty();
+        if reads {
+            received.reserve(READ_BYTES);
+        }
         tokio::select! {
             sent = send(writer, &sending), if sends => match sent {
                 Ok(0) if !sending.is_empty() => return None,
@@ -113,8 +113,8 @@ async fn exchange(
                 Some(message) => sending = message,
                 None => closing = Some(NORMAL),
             },
-            read = reader.read(&mut buffer), if received.is_empty() => match read {
-                Ok(count @ 1..) => received = 0..count,
+            read = reader.read_buf(&mut received), if reads => match read {
+                Ok(1..) => {}
                 _ => return None,
             },
         }
@@ -122,7 +122,7 @@ async fn exchange(
 }
 
 /// Sends a part of the bytes; flushes if there are none. Returns the number of bytes sent.
-async fn send(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<usize> {
+pub(crate) async fn send(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<usize> {
     if bytes.is_empty() {
         writer.flush().await?;
         return Ok(0);

@@ -51,7 +51,12 @@ pub(super) struct Kubelet {
     /// Name or IP address.
     pub(super) host: String,
     pub(super) port: String,
+    /// True if the node declares that the kubelet supports WebSockets with streams.
+    pub(super) websockets: bool,
 }
+
+/// Feature of nodes whose kubelet supports WebSockets with streams.
+const WEBSOCKETS: &str = "ExtendWebSocketsToKubelet";
 
 /// Error about a node without an address of the preferred types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +84,9 @@ impl Kubelet {
         };
         let port = object::get_i64(node, &["status", "daemonEndpoints", "kubeletEndpoint", "Port"]);
         let port = port.filter(|port| *port > 0).unwrap_or_else(|| usual_port.into());
-        Ok(Kubelet { host: host.to_owned(), port: port.to_string() })
+        let mut features = object::get_list(node, &["status", "declaredFeatures"]).iter();
+        let websockets = features.any(|feature| feature.as_str() == Some(WEBSOCKETS));
+        Ok(Kubelet { host: host.to_owned(), port: port.to_string(), websockets })
     }
 
     pub(super) fn url(self, trust: Trust, path: String, query: String) -> Url {

@@ -11,6 +11,8 @@ use form_urlencoded::Serializer;
 use jsontree::Value;
 use schema::object::Object;
 
+use crate::proxy::stream;
+
 /// Names of the streams in options and in the kubelet's query, in the kubelet's order.
 const STREAMS: [(&str, &str); 4] =
     [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
@@ -64,6 +66,16 @@ pub(super) fn object(
         }
     }
     Ok(options)
+}
+
+/// Returns the streams of a command.
+pub(super) fn streams(options: &Object) -> stream::Options {
+    stream::Options {
+        stdin: tree::flag(options, "stdin"),
+        stdout: tree::flag(options, "stdout"),
+        stderr: tree::flag(options, "stderr"),
+        tty: tree::flag(options, "tty"),
+    }
 }
 
 /// Kubelet query for a stream: parameters sorted by name, as Go encodes them.

@@ -29,7 +29,11 @@ fn kubelet_address_comes_from_node() {
     let check = |status: Value, expected: Result<(&str, &str), &str>| {
         let types = ["Hostname", "InternalIP"].map(str::to_owned);
         let actual = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
-        let expected = expected.map(|(host, port)| Kubelet { host: host.to_owned(), port: port.to_owned() });
+        let expected = expected.map(|(host, port)| Kubelet {
+            host: host.to_owned(),
+            port: port.to_owned(),
+            websockets: false,
+        });
         assert_eq!(actual.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{status}");
     };
     let ip = json!({"type": "InternalIP", "address": "10.0.0.1"});
@@ -46,9 +50,22 @@ fn kubelet_address_comes_from_node() {
 }
 
 #[test]
+fn node_declares_websockets() {
+    let check = |features: Value, expected: bool| {
+        let addresses = json!([{"type": "InternalIP", "address": "10.0.0.1"}]);
+        let node = tree(json!({"status": {"addresses": addresses, "declaredFeatures": features}}));
+        let kubelet = Kubelet::of(&node, &["InternalIP".to_owned()], 10250).unwrap();
+        assert_eq!(kubelet.websockets, expected, "{features}");
+    };
+    check(json!(null), false);
+    check(json!(["Other"]), false);
+    check(json!(["ExtendWebSocketsToKubelet", "Other"]), true);
+}
+
+#[test]
 fn node_is_dialed_at_a_checked_address() {
     let check = |id: &str, trust: Trust, url: &str| {
-        let kubelet = Kubelet { host: "n".to_owned(), port: "10250".to_owned() };
+        let kubelet = Kubelet { host: "n".to_owned(), port: "10250".to_owned(), websockets: true };
         let target = of_node(&ProxyName::parse(id).unwrap(), kubelet);
         assert_eq!((target.trust, target.to_string().as_str()), (trust, url), "{id}");
     };
