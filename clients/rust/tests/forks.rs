@@ -16,10 +16,12 @@ fn forks_are_independent_and_end_on_drop() {
         assert!(error.contains(ADDRESS_VARIABLE), "{error}");
         return;
     }
-    let (one, other) = (Fork::new().unwrap(), Fork::new().unwrap());
-    let (first, second) = (address(&one), address(&other));
-    assert_ne!(first, second);
-    drop(one);
-    while std::net::TcpStream::connect(&first).is_ok() {}
-    assert!(std::net::TcpStream::connect(&second).is_ok(), "the other one is still there");
+    let dropped = Fork::new().unwrap();
+    let other = Fork::new().unwrap();
+    let dropped_address = address(&dropped);
+    let other_address = address(&other);
+    assert_ne!(dropped_address, other_address);
+    drop(dropped);
+    while std::net::TcpStream::connect(&dropped_address).is_ok() {}
+    assert!(std::net::TcpStream::connect(&other_address).is_ok(), "the other fork still listens");
 }

@@ -94,12 +94,13 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         write!(f, "{} cases, {} findings", self.requests, self.findings.len())?;
-        let ((memory, by), (cpu, of)) = (&self.memory_worst, &self.cpu_worst);
+        let (memory, case) = &self.memory_worst;
         if *memory > 0 {
-            write!(f, "\nmost memory: {} MiB: {by}", memory >> 20)?;
+            write!(f, "\nmost memory: {} MiB: {case}", memory >> 20)?;
         }
+        let (cpu, case) = &self.cpu_worst;
         if *cpu > 0 {
-            write!(f, "\nmost time: {cpu} ms: {of}")?;
+            write!(f, "\nmost time: {cpu} ms: {case}")?;
         }
         Ok(())
     }

@@ -176,7 +176,8 @@ fn clean_up(options: &FileOptions, now: UnixTime) -> io::Result<()> {
     if options.backups_max == 0 && options.days_max == 0 && !options.compress {
         return Ok(());
     }
-    let (directory, (prefix, extension)) = (directory(&options.path), parts(&options.path));
+    let directory = directory(&options.path);
+    let (prefix, extension) = parts(&options.path);
     let mut old: Vec<(UnixTime, String)> = Vec::new();
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name().to_string_lossy().into_owned();

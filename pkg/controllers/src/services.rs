@@ -52,12 +52,12 @@ pub fn with_pools(
     delegator: &Delegator,
     metrics: &MetricsRegistry,
 ) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), LookupError> {
-    let services = Services::new(registry.clone(), options, metrics)?;
-    let (services, following) = (Arc::new(services.0), services.1);
+    let (services, ranges) = Services::new(registry.clone(), options, metrics)?;
+    let services = Arc::new(services);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
     let repairs = RepairTask { services, delegator: delegator.clone(), leaks: Mutex::default() };
-    Ok((registry, Arc::new(repairs), following))
+    Ok((registry, Arc::new(repairs), ranges))
 }
 
 /// Returns the IP families of the configured ranges.

@@ -26,7 +26,7 @@ const SECONDS: Family<Histogram, 2> = Family::histogram(
 
 /// Maximum number of (resource, provider) pairs with their own counters. CRDs come and go; pairs beyond the
 /// limit are counted under an empty resource name.
-const CELLS_MAX: usize = 10_000;
+const COUNTERS_MAX: usize = 10_000;
 
 /// Direction of a transformation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,8 +36,6 @@ pub enum Direction {
     /// Encryption.
     ToStorage,
 }
-
-const DIRECTIONS: [Direction; 2] = [Direction::FromStorage, Direction::ToStorage];
 
 impl Direction {
     /// Returns the label value.
@@ -49,15 +47,30 @@ impl Direction {
     }
 }
 
+/// One value per direction.
+#[derive(Debug, Default)]
+struct PerDirection<T> {
+    from_storage: T,
+    to_storage: T,
+}
+
+impl<T> PerDirection<T> {
+    fn get(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::FromStorage => &self.from_storage,
+            Direction::ToStorage => &self.to_storage,
+        }
+    }
+}
+
 /// Counters of one provider, or of one of its keys, for one resource.
 #[derive(Debug)]
 pub(crate) struct ProviderCounters {
     resource: String,
     prefix: String,
-    /// Successes, by direction.
-    done: [Counter; 2],
+    successes: PerDirection<Counter>,
     /// Shared by all resources.
-    took: [Histogram; 2],
+    durations: PerDirection<Histogram>,
 }
 
 /// Encryption metrics.
@@ -70,7 +83,7 @@ pub struct EncryptionMetrics {
 #[derive(Debug, Default)]
 struct MetricsState {
     /// By resource and prefix.
-    cells: BTreeMap<(String, String), Arc<ProviderCounters>>,
+    counters: BTreeMap<(String, String), Arc<ProviderCounters>>,
     /// By resource, direction, prefix and status.
     failed: BTreeMap<(String, Direction, String, &'static str), u64>,
 }
@@ -86,47 +99,48 @@ impl EncryptionMetrics {
 
     /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
     /// values.
-    pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
+    pub(crate) fn counters(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
         let mut state = self.lock();
         let key = (resource.to_owned(), prefix.to_owned());
-        if let Some(cell) = state.cells.get(&key) {
-            return Arc::clone(cell);
+        if let Some(counters) = state.counters.get(&key) {
+            return Arc::clone(counters);
         }
-        let (resource, prefix) = if state.cells.len() < CELLS_MAX { key } else { (String::new(), key.1) };
-        let took =
-            DIRECTIONS.map(|direction| self.seconds.with([direction.name(), label(direction, &prefix)]));
-        let cell = Arc::new(ProviderCounters { resource, prefix, done: Default::default(), took });
-        let key = (cell.resource.clone(), cell.prefix.clone());
-        Arc::clone(state.cells.entry(key).or_insert(cell))
+        let (resource, prefix) =
+            if state.counters.len() < COUNTERS_MAX { key } else { (String::new(), key.1) };
+        let histogram =
+            |direction: Direction| self.seconds.with([direction.name(), label(direction, &prefix)]);
+        let durations = PerDirection {
+            from_storage: histogram(Direction::FromStorage),
+            to_storage: histogram(Direction::ToStorage),
+        };
+        let key = (resource.clone(), prefix.clone());
+        let successes = PerDirection::default();
+        let counters = Arc::new(ProviderCounters { resource, prefix, successes, durations });
+        Arc::clone(state.counters.entry(key).or_insert(counters))
     }
 
     /// Counts the result of one attempt of a provider.
     pub(crate) fn record_transformation(
         &self,
-        cell: &ProviderCounters,
-        way: Direction,
-        took: Duration,
-        how: Result<(), &Error>,
+        counters: &ProviderCounters,
+        direction: Direction,
+        duration: Duration,
+        result: Result<(), &Error>,
     ) {
-        if let Err(error) = how {
-            return self.failed(&cell.resource, way, label(way, &cell.prefix), error);
+        if let Err(error) = result {
+            return self.failed(&counters.resource, direction, label(direction, &counters.prefix), error);
         }
-        let ([opened, sealed], [opening, sealing]) = (&cell.done, &cell.took);
-        let (done, durations) = match way {
-            Direction::FromStorage => (opened, opening),
-            Direction::ToStorage => (sealed, sealing),
-        };
-        done.increment();
-        durations.observe_duration(took);
+        counters.successes.get(direction).increment();
+        counters.durations.get(direction).observe_duration(duration);
     }
 
-    /// Counts a value that no provider could decrypt. `cell` is any of its resource.
-    pub(crate) fn unknown(&self, cell: &ProviderCounters, error: &Error) {
-        self.failed(&cell.resource, Direction::FromStorage, "unknown", error);
+    /// Counts a value that no provider could decrypt. `counters` are any of its resource.
+    pub(crate) fn unknown(&self, counters: &ProviderCounters, error: &Error) {
+        self.failed(&counters.resource, Direction::FromStorage, "unknown", error);
     }
 
-    fn failed(&self, resource: &str, way: Direction, prefix: &str, error: &Error) {
-        let key = (resource.to_owned(), way, prefix.to_owned(), error.status());
+    fn failed(&self, resource: &str, direction: Direction, prefix: &str, error: &Error) {
+        let key = (resource.to_owned(), direction, prefix.to_owned(), error.status());
         *self.lock().failed.entry(key).or_default() += 1;
     }
 
@@ -143,14 +157,15 @@ fn locked(counted: &Mutex<MetricsState>) -> MutexGuard<'_, MetricsState> {
 impl MetricsState {
     fn write(&self, page: &mut Page<'_>) {
         let mut counts: Vec<([&str; 4], u64)> = Vec::new();
-        for cell in self.cells.values() {
-            for (way, done) in DIRECTIONS.into_iter().zip(&cell.done) {
-                let labels = [&*cell.resource, "OK", way.name(), label(way, &cell.prefix)];
-                counts.push((labels, done.get()));
+        for counters in self.counters.values() {
+            for direction in [Direction::FromStorage, Direction::ToStorage] {
+                let labels =
+                    [&*counters.resource, "OK", direction.name(), label(direction, &counters.prefix)];
+                counts.push((labels, counters.successes.get(direction).get()));
             }
         }
-        for ((resource, way, prefix, status), count) in &self.failed {
-            counts.push(([resource, status, way.name(), prefix], *count));
+        for ((resource, direction, prefix, status), count) in &self.failed {
+            counts.push(([resource, status, direction.name(), prefix], *count));
         }
         counts.sort_unstable();
         let mut samples = page.family(&OPERATIONS);
@@ -160,8 +175,8 @@ impl MetricsState {
 
 /// Returns the label of a prefix. Upstream leaves the label empty for a provider that writes without a
 /// prefix.
-fn label(way: Direction, prefix: &str) -> &str {
-    match (way, prefix) {
+fn label(direction: Direction, prefix: &str) -> &str {
+    match (direction, prefix) {
         (Direction::FromStorage, "") => "identity",
         (_, prefix) => prefix,
     }
@@ -183,17 +198,17 @@ mod tests {
         let registry = MetricsRegistry::default();
         let metrics = EncryptionMetrics::new(&registry);
         let page = || registry.to_string();
-        let cell = metrics.cell("secrets", "k8s:enc:aesgcm:v1:");
+        let counters = metrics.counters("secrets", "k8s:enc:aesgcm:v1:");
         assert_eq!(page(), "");
-        metrics.record_transformation(&cell, Direction::ToStorage, Duration::from_micros(7), Ok(()));
+        metrics.record_transformation(&counters, Direction::ToStorage, Duration::from_micros(7), Ok(()));
         metrics.record_transformation(
-            &cell,
+            &counters,
             Direction::FromStorage,
             Duration::ZERO,
             Err(&Error::grpc("no", "Unavailable")),
         );
-        metrics.unknown(&cell, &Error::new("no"));
-        let identity = metrics.cell("pods", "");
+        metrics.unknown(&counters, &Error::new("no"));
+        let identity = metrics.counters("pods", "");
         metrics.record_transformation(&identity, Direction::FromStorage, Duration::ZERO, Ok(()));
         let page = page();
         for expected in [
@@ -215,11 +230,11 @@ mod tests {
     #[test]
     fn series_of_deleted_resources_are_bounded() {
         let metrics = EncryptionMetrics::default();
-        for number in 0..CELLS_MAX + 5 {
-            let cell = metrics.cell(&format!("things{number}"), "");
-            metrics.unknown(&cell, &Error::new("no"));
+        for number in 0..COUNTERS_MAX + 5 {
+            let counters = metrics.counters(&format!("things{number}"), "");
+            metrics.unknown(&counters, &Error::new("no"));
         }
         let counted = metrics.lock();
-        assert_eq!((counted.cells.len(), counted.failed.len()), (CELLS_MAX + 1, CELLS_MAX + 1));
+        assert_eq!((counted.counters.len(), counted.failed.len()), (COUNTERS_MAX + 1, COUNTERS_MAX + 1));
     }
 }

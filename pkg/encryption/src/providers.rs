@@ -60,7 +60,7 @@ struct Inner {
 
 struct ProviderMetrics {
     member: Arc<RuleProvider>,
-    cell: Arc<ProviderCounters>,
+    counters: Arc<ProviderCounters>,
     /// Counters, one per key.
     keys: Vec<Arc<ProviderCounters>>,
 }
@@ -75,12 +75,14 @@ impl Protection {
     ) -> Self {
         let part = |member: &Arc<RuleProvider>| {
             let keys = match &member.work {
-                ProviderImpl::Keys(keys) => keys.names().map(|name| metrics.cell(&resource, name)).collect(),
+                ProviderImpl::Keys(keys) => {
+                    keys.names().map(|name| metrics.counters(&resource, name)).collect()
+                }
                 ProviderImpl::Identity | ProviderImpl::Kms(_) => Vec::new(),
             };
             ProviderMetrics {
                 member: Arc::clone(member),
-                cell: metrics.cell(&resource, &member.prefix),
+                counters: metrics.counters(&resource, &member.prefix),
                 keys,
             }
         };
@@ -137,8 +139,8 @@ impl Protection {
             ProviderImpl::Identity => Ok(plain),
             ProviderImpl::Keys(keys) => {
                 let sealed = keys.seal(&plain, context, &*self.0.random);
-                if let Some(cell) = part.keys.first() {
-                    self.record_encryption(cell, start, &sealed);
+                if let Some(counters) = part.keys.first() {
+                    self.record_encryption(counters, start, &sealed);
                 }
                 sealed
             }
@@ -149,13 +151,13 @@ impl Protection {
                 stored.into()
             }),
         };
-        self.record_encryption(&part.cell, start, &sealed);
+        self.record_encryption(&part.counters, start, &sealed);
         sealed
     }
 
-    fn record_encryption(&self, cell: &ProviderCounters, start: Instant, sealed: &Result<Bytes, Error>) {
+    fn record_encryption(&self, counters: &ProviderCounters, start: Instant, sealed: &Result<Bytes, Error>) {
         let result = sealed.as_ref().map(drop);
-        self.0.metrics.record_transformation(cell, Direction::ToStorage, start.elapsed(), result);
+        self.0.metrics.record_transformation(counters, Direction::ToStorage, start.elapsed(), result);
     }
 }
 

@@ -11,7 +11,8 @@ pub(crate) struct Counts {
     text_errors: usize,
     /// Parameters of functions that are tuple patterns.
     tuple_parameters: usize,
-    /// `let` statements that bind each element of a tuple literal.
+    /// `let` statements that bind elements of a tuple literal without a test. `let (Some(a), Some(b)) = … else` is one test of
+    /// two values, so it does not count.
     tuple_lets: usize,
 }
 
@@ -92,10 +93,35 @@ fn tuple_parameters(line: &str) -> usize {
         .count()
 }
 
-/// True for `let (a, b) = (x, y);`.
+/// True for `let (a, b) = (x, y);` and for `let (a, Some(b)) = (x, y) else`, which bind `a` whatever its value is.
 fn is_tuple_let(line: &str) -> bool {
-    let Some(pattern) = line.trim_start().strip_prefix("let (") else { return false };
-    pattern.split_once(") = (").is_some_and(|(names, _)| names.contains(','))
+    let Some(statement) = line.trim_start().strip_prefix("let (") else { return false };
+    let Some((pattern, value)) = statement.split_once(") = (") else { return false };
+    let patterns = elements(pattern);
+    // A value without a comma is in parentheses, as in `(0..3).map(f).unzip()`, or continues on the next line.
+    let is_tuple = value.is_empty() || elements(value).len() > 1;
+    is_tuple && patterns.len() > 1 && patterns.into_iter().any(always_matches)
+}
+
+/// Splits a pattern at the commas outside of brackets.
+fn elements(pattern: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    pattern
+        .split(|c| {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            c == ',' && depth == 0
+        })
+        .collect()
+}
+
+/// True for a pattern of names only. Variants, literals and slices can fail to match.
+fn always_matches(pattern: &str) -> bool {
+    let tests = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '"';
+    !pattern.contains(tests) && !pattern.contains("&[") && !["true", "false"].contains(&pattern.trim())
 }
 
 #[cfg(test)]
@@ -130,7 +156,13 @@ mod tests {
     #[test]
     fn tuple_lets_are_counted() {
         check("    let (mut a, b) = (1, 2);", "0 0 1");
+        check("    let ((a, b), [c, d]) = (f(), g);", "0 0 1");
+        check("    let (a, Some(b)) = (1, c) else { return };", "0 0 1");
+        check("    let (Some(a), Some(b)) = (c, d) else { return };", "0 0 0");
+        check("    let (true, Some(a), &[b, c]) = (d, e, f) else {", "0 0 0");
+        check("    let (a, b) = (", "0 0 1");
         check("    let (a, b) = pair;", "0 0 0");
+        check("    let (a, b): (Vec<_>, Vec<_>) = (0..3)", "0 0 0");
         check("    (a, b) = (b, a);", "0 0 0");
     }
 

@@ -106,7 +106,8 @@ impl fmt::Debug for LazyVariables<'_> {
 impl<'a> MapView<'a> for LazyVariables<'a> {
     fn get(&'a self, key: &str) -> Option<Value<'a>> {
         let place = self.variables.0.iter().rposition(|(name, _)| **name == *key)?;
-        let ((name, program), slot) = (self.variables.0.get(place)?, self.values.get(place)?);
+        let (name, program) = self.variables.0.get(place)?;
+        let slot = self.values.get(place)?;
         if let Some(value) = slot.get() {
             return Some(value);
         }

@@ -137,7 +137,8 @@ fn url(text: &str, disallowed: &[String], path: &Path<'_>, errors: &mut Vec<Erro
 fn audiences(issuer: &Issuer, path: &Path<'_>, errors: &mut Vec<Error>) {
     let audiences = &issuer.audiences;
     let policy = issuer.audience_match_policy.as_str();
-    let (path, policy_path) = (path.child("audiences"), path.child("audienceMatchPolicy"));
+    let policy_path = path.child("audienceMatchPolicy");
+    let path = path.child("audiences");
     if audiences.is_empty() {
         errors.push(Error::required(&path, format!("at least one {path} is required")));
         return;

@@ -206,7 +206,8 @@ impl<'a> Session<'a> {
     /// Starts to list a resource if it is cached.
     fn list(&mut self, at: u32) {
         let Some(slot) = self.slots.get_mut(at) else { return };
-        let (resource, Some(cache)) = (Arc::clone(slot.resource()), slot.cache().cloned()) else { return };
+        let Some(cache) = slot.cache().cloned() else { return };
+        let resource = Arc::clone(slot.resource());
         let store = &*self.inner.store;
         let pages = Arc::clone(&self.pages);
         let (abort, registration) = AbortHandle::new_pair();

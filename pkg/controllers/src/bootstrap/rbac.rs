@@ -87,7 +87,8 @@ impl Policy {
                 None => {}
             }
         }
-        let ([(bindings, expected), _], (from, to)) = (&self.bindings, SPLIT);
+        let [(bindings, expected), _] = &self.bindings;
+        let (from, to) = SPLIT;
         let template = expected.iter().find(|binding| meta::text(binding, "name") == to);
         let Some(template) = template else { return Ok(()) };
         match bindings.get("", from, ReadFreshness::Cached).await? {

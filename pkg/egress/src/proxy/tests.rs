@@ -53,7 +53,8 @@ async fn tls_proxy_uses_mutual_authentication() {
 
 #[tokio::test]
 async fn connects_through_unix_socket_proxy() {
-    let ((_dir, path), other) = (socket(), echo().await);
+    let (_dir, path) = socket();
+    let other = echo().await;
     let mut proxy = Connect::unix(&path);
     let dialer =
         dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}"));
@@ -63,7 +64,8 @@ async fn connects_through_unix_socket_proxy() {
 
 #[tokio::test]
 async fn connects_through_konnectivity() {
-    let ((_dir, path), other) = (socket(), echo().await);
+    let (_dir, path) = socket();
+    let other = echo().await;
     let _packets = Konnectivity::honest(&path);
     let dialer = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
     let mut first = dialer.dial(&other).await.unwrap();
@@ -74,7 +76,8 @@ async fn connects_through_konnectivity() {
 
 #[tokio::test]
 async fn dials_are_counted_by_proxy_and_stage() {
-    let ((_dir, path), other) = (socket(), echo().await);
+    let (_dir, path) = socket();
+    let other = echo().await;
     let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}");
     let egress = egress("cluster", &connection).unwrap();
     let registry = MetricsRegistry::default();

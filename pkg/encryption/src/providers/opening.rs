@@ -56,8 +56,8 @@ impl<'a> Decryption<'a> {
                     self.record_result(Ok(DecryptedValue::current(self.stored.clone())))
                 }
                 ProviderImpl::Keys(keys) => {
-                    let opened =
-                        keys.open(sealed, self.context, |key, how| self.record_key_result(part, key, how));
+                    let opened = keys
+                        .open(sealed, self.context, |key, result| self.record_key_result(part, key, result));
                     self.record_result(opened);
                 }
                 ProviderImpl::Kms(provider) => return Step::CallPlugin(&**provider, sealed),
@@ -68,12 +68,11 @@ impl<'a> Decryption<'a> {
     /// Records the result of the provider that was just tried.
     pub(super) fn record_result(&mut self, result: Result<DecryptedValue, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
-        let how = result.as_ref().map(drop);
         self.of.metrics.record_transformation(
-            &part.cell,
+            &part.counters,
             Direction::FromStorage,
             self.started_at.elapsed(),
-            how,
+            result.as_ref().map(drop),
         );
         match result {
             Ok(DecryptedValue { plain, stale }) => {
@@ -84,17 +83,17 @@ impl<'a> Decryption<'a> {
     }
 
     /// Counts the result of a key; `None` means that no key matched.
-    fn record_key_result(&self, part: &ProviderMetrics, key: Option<usize>, how: Result<(), &Error>) {
-        match (key.and_then(|key| part.keys.get(key)), how) {
-            (Some(cell), how) => {
+    fn record_key_result(&self, part: &ProviderMetrics, key: Option<usize>, result: Result<(), &Error>) {
+        match (key.and_then(|key| part.keys.get(key)), result) {
+            (Some(counters), result) => {
                 self.of.metrics.record_transformation(
-                    cell,
+                    counters,
                     Direction::FromStorage,
                     self.started_at.elapsed(),
-                    how,
+                    result,
                 );
             }
-            (None, Err(error)) => self.of.metrics.unknown(&part.cell, error),
+            (None, Err(error)) => self.of.metrics.unknown(&part.counters, error),
             (None, Ok(())) => {}
         }
     }
@@ -104,7 +103,7 @@ impl<'a> Decryption<'a> {
         if errors.is_empty() {
             let error = Error::new("no matching prefix found");
             if let Some(part) = self.of.parts.first() {
-                self.of.metrics.unknown(&part.cell, &error);
+                self.of.metrics.unknown(&part.counters, &error);
             }
             return error;
         }

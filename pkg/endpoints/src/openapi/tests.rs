@@ -270,7 +270,9 @@ fn definitions(off_by_default: bool) -> Object {
 
 /// Counts the definitions and members with a description. Also counts those without one, by type.
 fn described(definitions: &Object) -> ([usize; 2], BTreeMap<&str, usize>) {
-    let ([mut types, mut members], mut silent) = ([0; 2], BTreeMap::new());
+    let mut types = 0;
+    let mut members = 0;
+    let mut silent = BTreeMap::new();
     for (name, definition) in definitions {
         let kind = name.rsplit('.').next().unwrap();
         let properties = definition["properties"].as_object().into_iter().flatten();

@@ -36,7 +36,9 @@ impl Dispatch for Api {
     async fn dispatch(&self, request: Request) -> Response {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
-        let generation = match self.may_write(info, authorized.user()) {
+        let user = authorized.user();
+        let shutdown = &self.shutdown;
+        let generation = match self.may_write(info, user) {
             Ok(()) => self.served.for_request(info).await,
             Err(status) => Err(status),
         };
@@ -46,8 +48,7 @@ impl Dispatch for Api {
         };
         if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
-            let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
-            let request = ForwardedRequest { parts, body, context, user, connection, shutdown };
+            let request = ForwardedRequest { parts, body, context: &context, user, connection, shutdown };
             return match elsewhere {
                 RemoteServer::Peer(peers) => peers.forward(request).await,
                 RemoteServer::Aggregated(proxied) => {
@@ -56,7 +57,7 @@ impl Dispatch for Api {
             };
         }
         if !info.is_resource {
-            return self.document(generation, parts, info, authorized.user()).await;
+            return self.document(generation, parts, info, user).await;
         }
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
@@ -82,15 +83,15 @@ impl Dispatch for Api {
                     info,
                     headers: &parts.headers,
                     query,
-                    user: authorized.user(),
+                    user,
                     formats,
                     representation,
                     warnings: Warnings::default(),
                     trace: &trace,
                 };
                 call.warnings.extend(deprecation);
-                let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
-                let incoming = ProxyRequest { parts, path, body, connection, peer: *peer, shutdown };
+                let path = info.path.as_str();
+                let incoming = ProxyRequest { parts: &parts, path, body, connection, peer: *peer, shutdown };
                 let result = trace.span.clone().instrument(pin!(run(&mut call, incoming))).await;
                 (result, call.warnings.texts())
             }

@@ -28,7 +28,8 @@ fn metrics_without_plugins_match_upstream() {
 async fn keys_and_calls_are_counted() {
     let registry = MetricsRegistry::default();
     let metrics = KmsMetrics::new(&registry, "server");
-    let (provider, key): (Arc<str>, Arc<str>) = ("p".into(), hash("key-1").into());
+    let provider: Arc<str> = "p".into();
+    let key: Arc<str> = hash("key-1").into();
     let now = UnixTime { seconds: 12, nanos: 5 };
     metrics.record_call(&provider, "/v2.KeyManagementService/Status", "OK", Duration::from_millis(3));
     metrics.record_use(Direction::FromStorage, &provider, &key, now);

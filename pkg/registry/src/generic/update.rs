@@ -240,7 +240,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
 impl Attempts<'_, '_> {
     /// Calls the strategy for an object that replaces `old`, and validates it.
     async fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
-        let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
+        let target = self.target;
+        let UpdateRequest { endpoint, user, admit, .. } = self.request;
         let Registry { clock, entropy, settings, .. } = self.registry;
         let entropy = &**entropy;
         let settings = *settings;

@@ -86,7 +86,8 @@ async fn forward(
         if *outcast.borrow() == from && from != 0 || server.write_all(&head[..read]).await.is_err() {
             return;
         }
-        let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
         tokio::select! {
             () = pump(from_client, to_server, &[Line::Frozen], line.clone()) => {}
             () = pump(from_server, to_client, &[Line::Frozen, Line::Mute], line.clone()) => {}

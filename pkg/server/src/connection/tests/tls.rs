@@ -38,7 +38,8 @@ fn write(dir: &Path, name: &str, text: &str) -> std::path::PathBuf {
 
 fn server() -> Server {
     let dir = tempfile::tempdir().unwrap();
-    let (ca, client_ca) = (authority("server-ca", now()).unwrap(), authority("client-ca", now()).unwrap());
+    let ca = authority("server-ca", now()).unwrap();
+    let client_ca = authority("client-ca", now()).unwrap();
     let pair = issue(&ca, "server", &[], &Usage::Server(vec!["localhost".to_owned()]), now()).unwrap();
     let files = TlsFiles {
         default: CertificateFiles {
