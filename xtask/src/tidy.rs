@@ -14,6 +14,7 @@ mod functions;
 pub(crate) mod gates;
 mod internal_errors;
 mod licenses;
+mod links;
 mod manifests;
 mod members;
 mod prose;
@@ -164,6 +165,11 @@ const CHECKS: [Check; 20] = [
             let text = |path: &str| std::fs::read_to_string(tree::root().join(path)).unwrap_or_default();
             versions::findings(env!("CARGO_PKG_VERSION"), Release::THIS_WITH_PATCH, text)
         },
+    },
+    Check {
+        name: "links",
+        rule: "Links of docs lead to items that exist",
+        findings: |tree| links::findings(&rust(tree), &links::Crates::of(&tree.workspace)),
     },
     Check {
         name: "ratchet",

@@ -83,7 +83,7 @@ impl Options {
     }
 }
 
-/// An open store. [`close`](Embedded::close) waits until its file is released; dropping the store releases it
+/// An open store. [`close`](EmbeddedStore::close) waits until its file is released; dropping the store releases it
 /// soon after.
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
