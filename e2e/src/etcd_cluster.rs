@@ -99,10 +99,10 @@ impl EtcdCluster {
     /// A member does not serve.
     #[allow(clippy::disallowed_methods, reason = "a wait has a limit")]
     pub fn wait(&self) {
-        let begun = Instant::now();
+        let start = Instant::now();
         for n in (0..MEMBERS).filter(|n| self.children[*n].is_some()) {
             while !self.healthy(n) {
-                assert!(begun.elapsed() < READY_MAX, "etcd's member {n} does not serve");
+                assert!(start.elapsed() < READY_MAX, "etcd's member {n} does not serve");
                 std::thread::sleep(POLL);
             }
         }

@@ -228,8 +228,8 @@ async fn drain(what: String, response: Response<Incoming>, keep: usize) -> Resul
         let frame = frame?;
         let Some(data) = frame.data_ref() else { continue };
         answer.bytes += data.len() as u64;
-        let room = keep.saturating_sub(answer.head.len()).min(data.len());
-        answer.head.extend_from_slice(data.get(..room).unwrap_or_default());
+        let length = keep.saturating_sub(answer.head.len()).min(data.len());
+        answer.head.extend_from_slice(data.get(..length).unwrap_or_default());
     }
     Ok(answer)
 }

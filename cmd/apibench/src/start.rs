@@ -44,7 +44,7 @@ pub(crate) struct Server {
 /// Starts `spec` and waits until `target` is ready.
 pub(crate) async fn start(spec: &StartSpec, target: &Arc<Target>) -> Result<(Server, Started)> {
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
-    let begun = Instant::now();
+    let start = Instant::now();
     // The shell replaces itself, so that the child process is the server. The server's output is discarded;
     // the command can redirect it to a file.
     let child = Command::new("sh")
@@ -64,12 +64,12 @@ pub(crate) async fn start(spec: &StartSpec, target: &Arc<Target>) -> Result<(Ser
         if let Some(status) = server.child.try_wait().map_err(Error::io(spec.command.as_str()))? {
             return Err(Error::Wrong(format!("{} ended before it was ready: {status}", spec.name)));
         }
-        if begun.elapsed() > LIMIT {
+        if start.elapsed() > LIMIT {
             return Err(Error::Wrong(format!("{} is not ready after {LIMIT:?}", spec.name)));
         }
         tokio::time::sleep(POLL).await;
     }
-    let ready_ms = begun.elapsed().as_secs_f64() * 1e3;
+    let ready_ms = start.elapsed().as_secs_f64() * 1e3;
     let cpu_ms = server.pid().and_then(process::cpu_ms);
     let rss_kib = server.pid().and_then(process::rss_kib);
     Ok((server, Started { server: spec.name.clone(), ready_ms, cpu_ms, rss_kib }))

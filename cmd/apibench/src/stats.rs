@@ -118,10 +118,10 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts a successful operation.
-    pub(crate) fn success(&self, took: Duration, bytes: u64) {
+    pub(crate) fn success(&self, duration: Duration, bytes: u64) {
         self.operations.fetch_add(1, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
-        self.latency.add(took);
+        self.latency.add(duration);
     }
 
     /// Counts `count` failed operations; the first error text is stored.

@@ -98,9 +98,9 @@ impl Browser {
 
     /// Waits until the page contains a text. Returns the time this took.
     pub(crate) async fn reads(&self, text: &str) -> Duration {
-        let began = Instant::now();
+        let start = Instant::now();
         self.until(text, async |browser| browser.text().await.contains(text).then_some(())).await;
-        began.elapsed()
+        start.elapsed()
     }
 
     /// Sends a command of the Chrome DevTools Protocol.
@@ -118,12 +118,12 @@ impl Browser {
     }
 
     async fn until<T>(&self, condition: &str, check: impl AsyncFn(&Self) -> Option<T>) -> T {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
             if let Some(value) = check(self).await {
                 return value;
             }
-            assert!(began.elapsed() < PATIENCE, "never: {condition}\n{}", self.page_or_nothing().await);
+            assert!(start.elapsed() < PATIENCE, "never: {condition}\n{}", self.page_or_nothing().await);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -60,13 +60,13 @@ impl IncidentFixture {
         section: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
             let state = self.state(client, section).await;
             if wanted(&state) {
                 return state;
             }
-            assert!(began.elapsed() < PATIENCE, "{section} stays {state:#}");
+            assert!(start.elapsed() < PATIENCE, "{section} stays {state:#}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

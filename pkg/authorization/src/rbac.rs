@@ -155,14 +155,14 @@ fn missing_role_errors(index: &Index, user: &UserInfo, namespace: &str) -> Vec<S
 fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
     let (rules, mut errors) = rules_of(index, user, namespace);
     let mut listed = Rules::default();
-    let mut room = LISTED_BYTES_MAX;
+    let mut bytes_left = LISTED_BYTES_MAX;
     for rule in rules {
-        let Some(remaining) = room.checked_sub(rule.bytes()) else {
+        let Some(remaining) = bytes_left.checked_sub(rule.bytes()) else {
             listed.incomplete = true;
             errors.push(format!("the rules take more than {LISTED_BYTES_MAX} bytes, some are left out"));
             break;
         };
-        room = remaining;
+        bytes_left = remaining;
         if !rule.resources.is_empty() {
             listed.resources.push(ResourceRule {
                 verbs: rule.verbs.clone(),

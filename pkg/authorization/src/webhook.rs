@@ -27,7 +27,7 @@ pub use review::Version;
 /// A failed attempt of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    pub took: Duration,
+    pub duration: Duration,
     /// True if there was no response before the timeout.
     pub timed_out: bool,
 }
@@ -43,7 +43,7 @@ impl Attempt {
 pub struct CallResponse {
     pub body: Vec<u8>,
     /// Duration of the successful attempt.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// Client of the service.
@@ -140,14 +140,14 @@ impl Webhook {
         };
         let failed = |attempt: Attempt| {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = attempt.failed();
-            self.series.called(attempt.failed(), attempt.took);
+            self.series.called(attempt.failed(), attempt.duration);
         };
         let result = self.caller.post_review(version.build_review(spec), &failed).await;
         pending.finished = true;
         let verdict = result.and_then(|response| {
             let verdict = version.verdict(&response.body);
             let call_result = if verdict.is_ok() { CallResult::Success } else { CallResult::Error };
-            self.series.called(call_result, response.took);
+            self.series.called(call_result, response.duration);
             verdict
         });
         if verdict.is_err() && !self.options.deny_on_error {

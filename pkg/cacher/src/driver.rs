@@ -74,12 +74,12 @@ impl Driver {
 async fn run_sessions(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
-        let begun = Instant::now();
+        let start = Instant::now();
         let end = match Session::begin(inner, seed.take()).await {
             Ok(mut life) => life.run().await,
             Err(error) => End::Gap(error.to_string()),
         };
-        if begun.elapsed() > STABLE_SESSION_MIN {
+        if start.elapsed() > STABLE_SESSION_MIN {
             backoff.reset();
         }
         match end {

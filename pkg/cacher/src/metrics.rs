@@ -244,9 +244,9 @@ impl ResourceMetrics {
     }
 
     /// Records the duration of a list of the store.
-    pub(crate) fn record_storage_list(&self, streamed: bool, took: Duration) {
+    pub(crate) fn record_storage_list(&self, streamed: bool, duration: Duration) {
         if let Some(seconds) = self.storage_list_seconds.get(usize::from(streamed)) {
-            seconds.observe_duration(took);
+            seconds.observe_duration(duration);
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Attempt {
     /// Status code of the response; `None` without a response.
     pub code: Option<u16>,
     /// Duration of the attempt.
-    pub took: Duration,
+    pub duration: Duration,
     /// True if it timed out, on the client or as reported by the webhook.
     pub timed_out: bool,
 }
@@ -180,11 +180,11 @@ impl Webhook {
         drop(in_flight);
         let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
-        let took = start.elapsed();
+        let duration = start.elapsed();
         let response =
             outcome.as_ref().ok().map(|response| (response.status().as_u16(), response.body().len()));
-        self.metrics.as_ref().inspect(|host| host.record_call(body.len(), response, took));
-        report(Attempt { code, took, timed_out });
+        self.metrics.as_ref().inspect(|host| host.record_call(body.len(), response, duration));
+        report(Attempt { code, duration, timed_out });
         match outcome {
             // The content type is ignored: upstream's clients have one decoder and use it for all types.
             Ok(response) if response.status().is_success() => Ok(response.into_body()),

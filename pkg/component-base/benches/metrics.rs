@@ -48,8 +48,8 @@ fn counter_by_labels(bencher: divan::Bencher) {
 
 #[divan::bench]
 fn histogram(bencher: divan::Bencher) {
-    let took = MetricsRegistry::default().register(&TOOK);
-    bencher.bench_local(|| black_box(&took).observe(black_box(30_000_000)));
+    let duration = MetricsRegistry::default().register(&TOOK);
+    bencher.bench_local(|| black_box(&duration).observe(black_box(30_000_000)));
 }
 
 #[divan::bench]
@@ -59,16 +59,16 @@ fn histogram_of_a_struct(bencher: divan::Bencher) {
         beyond: AtomicU64,
         sum: AtomicU64,
     }
-    let took = Inline {
+    let duration = Inline {
         counts: std::array::from_fn(|_| AtomicU64::new(0)),
         beyond: AtomicU64::new(0),
         sum: AtomicU64::new(0),
     };
     bencher.bench_local(|| {
-        let took = black_box(&took);
+        let duration = black_box(&duration);
         let value = black_box(30_000_000);
         let bucket = BOUNDS.partition_point(|&(_, bound)| bound < value);
-        took.counts.get(bucket).unwrap_or(&took.beyond).fetch_add(1, Relaxed);
-        took.sum.fetch_add(value, Relaxed);
+        duration.counts.get(bucket).unwrap_or(&duration.beyond).fetch_add(1, Relaxed);
+        duration.sum.fetch_add(value, Relaxed);
     });
 }

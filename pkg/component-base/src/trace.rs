@@ -142,7 +142,7 @@ impl Span {
     pub fn record_step(step: Step, time: Duration) {
         CURRENT.with_borrow(|span| {
             if let Some(latencies) = &span.latencies {
-                latencies.took(step, time);
+                latencies.record(step, time);
             }
         });
     }

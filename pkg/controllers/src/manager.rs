@@ -36,7 +36,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use collector::{Collected, Collector, Dependent};
+use collector::{CollectionOutcome, Collector, Dependent};
 pub use conditions::ContentReport;
 use graph::{Facts, Graph, ObjectKey, Step};
 use lease::{ManagerLease, Now};
@@ -85,9 +85,9 @@ pub struct ControllerManager {
     namespaces: Namespaces,
     table: Arc<ResourceTable>,
     streams: SelectAll<BoxStream<'static, Item>>,
-    watched: HashMap<Arc<str>, Watched>,
+    watched: HashMap<Arc<str>, ResourceWatch>,
     state: State,
-    running: FuturesUnordered<BoxFuture<'static, Finished>>,
+    running: FuturesUnordered<BoxFuture<'static, WorkResult>>,
 }
 
 /// Change of a resource, with its storage prefix.
@@ -97,14 +97,14 @@ struct Item {
 }
 
 /// Result of a piece of work.
-struct Finished {
+struct WorkResult {
     work: Work,
     outcome: Outcome,
     unknown_kind: bool,
 }
 
 /// A resource whose changes are watched.
-struct Watched {
+struct ResourceWatch {
     stop: CancellationToken,
     /// True if its current state is known.
     complete: bool,
@@ -168,8 +168,10 @@ impl ControllerManager {
             if !self.watched.contains_key(&resource.prefix) {
                 let stop = CancellationToken::new();
                 self.streams.push(items(&self.registry, resource, stop.clone()));
-                self.watched
-                    .insert(Arc::clone(&resource.prefix), Watched { stop, complete: false, resyncs: false });
+                self.watched.insert(
+                    Arc::clone(&resource.prefix),
+                    ResourceWatch { stop, complete: false, resyncs: false },
+                );
             }
         }
         if table.find(LEASES).is_none() {
@@ -232,11 +234,11 @@ impl ControllerManager {
         }
     }
 
-    fn run_namespace(&self, work: Work) -> BoxFuture<'static, Finished> {
+    fn run_namespace(&self, work: Work) -> BoxFuture<'static, WorkResult> {
         let namespaces = self.namespaces.clone();
         let table = Arc::clone(&self.table);
         let task = async move {
-            let Work::Namespace(name) = &work else { return Finished::of(work, Outcome::Done) };
+            let Work::Namespace(name) = &work else { return WorkResult::of(work, Outcome::Done) };
             let result = timeout(WORK_MAX, namespaces.reconcile(&table, name)).await;
             let outcome = match result {
                 Ok(Ok(outcome)) => outcome,
@@ -246,18 +248,18 @@ impl ControllerManager {
                 }
                 Err(_) => Outcome::Failed,
             };
-            Finished::of(work, outcome)
+            WorkResult::of(work, outcome)
         };
         task.boxed()
     }
 
-    fn run_object(&mut self, work: Work) -> BoxFuture<'static, Finished> {
+    fn run_object(&mut self, work: Work) -> BoxFuture<'static, WorkResult> {
         let plan = match &work {
             Work::Object(key) => self.state.graph.plan(key).map(|plan| (Arc::clone(key), plan)),
             Work::Namespace(_) => None,
         };
         let Some((key, plan)) = plan else {
-            return std::future::ready(Finished::of(work, Outcome::Done)).boxed();
+            return std::future::ready(WorkResult::of(work, Outcome::Done)).boxed();
         };
         let mut orphans = Vec::new();
         match &plan.step {
@@ -275,7 +277,7 @@ impl ControllerManager {
         let table = Arc::clone(&self.table);
         let task = async move {
             let result = timeout(WORK_MAX, collector.collect(&table, &key, &plan, &orphans)).await;
-            let unknown_kind = matches!(result, Ok(Ok(Collected::UnknownKind)));
+            let unknown_kind = matches!(result, Ok(Ok(CollectionOutcome::UnknownKind)));
             let outcome = match result {
                 Ok(Ok(_)) => Outcome::Done,
                 Ok(Err(status)) => {
@@ -284,13 +286,13 @@ impl ControllerManager {
                 }
                 Err(_) => Outcome::Failed,
             };
-            Finished { work, outcome, unknown_kind }
+            WorkResult { work, outcome, unknown_kind }
         };
         task.boxed()
     }
 
-    fn finish(&mut self, finished: Finished) {
-        let Finished { work, outcome, unknown_kind } = finished;
+    fn finish(&mut self, finished: WorkResult) {
+        let WorkResult { work, outcome, unknown_kind } = finished;
         if unknown_kind && let Work::Object(key) = &work {
             self.state.unknown_kinds.insert(Arc::clone(key));
         }
@@ -298,9 +300,9 @@ impl ControllerManager {
     }
 }
 
-impl Finished {
+impl WorkResult {
     fn of(work: Work, outcome: Outcome) -> Self {
-        Finished { work, outcome, unknown_kind: false }
+        WorkResult { work, outcome, unknown_kind: false }
     }
 }
 

@@ -455,8 +455,8 @@ fn decode_protobuf(body: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBod
         return Err(refused(&"Object 'Kind' is missing in 'object has no kind field '"));
     }
     let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
-    let room = DecodeBudget::of_body(body.len());
-    let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
+    let budget = DecodeBudget::of_body(body.len());
+    let mut object = proto::decode_within(message, envelope.raw, budget).map_err(|e| match e {
         proto::Error::BudgetExceeded(e) => too_large(e),
         e => refused(&e),
     })?;

@@ -120,8 +120,8 @@ impl Plan {
             planned.limits = Limits::new(self.total_seats, shares, share_sum, lendable_percent, borrowing);
             executing = executing.saturating_add(planned.limits.nominal.into());
             if let Some(queuing) = planned.spec.queuing() {
-                let room = u64::from(queuing.queues) * u64::from(queuing.queue_length_limit);
-                waiting = waiting.saturating_add(room);
+                let capacity = u64::from(queuing.queues) * u64::from(queuing.queue_length_limit);
+                waiting = waiting.saturating_add(capacity);
             }
         }
         self.request_counter.set_limits(waiting, executing, self.clock.now());

@@ -107,8 +107,8 @@ impl QueueSet {
     pub(crate) fn set_discipline(&mut self, discipline: Discipline, now: Duration) {
         if let Discipline::Queue(dealer, length_limit) = discipline {
             self.queues.reserve(dealer.deck());
-            let room = f64::from(length_limit.max(1)) * f64::from(dealer.deck());
-            self.load.set_capacity(Some(room), None, now);
+            let capacity = f64::from(length_limit.max(1)) * f64::from(dealer.deck());
+            self.load.set_capacity(Some(capacity), None, now);
         }
         self.discipline = discipline;
     }
@@ -216,12 +216,12 @@ impl QueueSet {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let work = entry.request.work;
         let queue = entry.queue;
-        let took = self.now.saturating_sub(entry.started);
+        let duration = self.now.saturating_sub(entry.started);
         entry.state = State::Lingering;
-        self.load.finished(entry, took, self.now);
+        self.load.finished(entry, duration, self.now);
         if let Some(index) = queue {
             let in_time = |time| SeatSeconds::of(work.initial_seats.into(), time);
-            self.queues.finished(index, in_time(ESTIMATED_SERVICE), in_time(took), &self.entries);
+            self.queues.finished(index, in_time(ESTIMATED_SERVICE), in_time(duration), &self.entries);
         }
         match work.additional_latency {
             Duration::ZERO => self.free(key, after),

@@ -80,7 +80,7 @@ impl SchemaMetrics {
         self.waited[usize::from(admitted)].observe_duration(waited);
     }
 
-    pub(crate) fn observe_execution(&self, watch: bool, took: Duration) {
-        self.executed[usize::from(!watch)].observe_duration(took);
+    pub(crate) fn observe_execution(&self, watch: bool, duration: Duration) {
+        self.executed[usize::from(!watch)].observe_duration(duration);
     }
 }

@@ -155,9 +155,9 @@ impl KmsMetrics {
         provider: &Arc<str>,
         method: &'static str,
         code: &'static str,
-        took: Duration,
+        duration: Duration,
     ) {
-        self.calls.with([code, method, provider]).observe_duration(took);
+        self.calls.with([code, method, provider]).observe_duration(duration);
     }
 
     /// Records a cache miss: the plugin has to decrypt the key.
@@ -167,9 +167,9 @@ impl KmsMetrics {
 
     /// Runs `make`, which generates a key, and records its duration.
     pub(crate) fn time_key_generation(&self, make: impl FnOnce()) {
-        let began = Instant::now();
+        let start = Instant::now();
         make();
-        self.key_seconds.observe_duration(began.elapsed());
+        self.key_seconds.observe_duration(start.elapsed());
     }
 
     /// Records that a value was read or written (v1).

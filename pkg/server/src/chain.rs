@@ -214,10 +214,10 @@ impl Chain {
         };
         let DispatchedResponse { mut response, guards } =
             outcome.unwrap_or_else(|rejection| self.reject(rejection, head.error_headers, &observer));
-        let took = observer.record_response(&mut response, guards.concurrency.queue_time());
+        let duration = observer.record_response(&mut response, guards.concurrency.queue_time());
         let RequestHead { method, uri, .. } = head;
         let code = response.status();
-        tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
+        tracing::debug!(%method, %uri, %code, took = ?duration, audit_id = context.audit_id.as_str(), "request");
         if response.extensions_mut().remove::<UnchangedHead>().is_none() {
             self.add_headers(&mut response, &context, method == Method::HEAD);
             if self.options.disconnecting.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {

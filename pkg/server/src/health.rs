@@ -215,7 +215,7 @@ impl Check for ThrottledCheck {
     async fn check(&self) -> Result<(), CheckError> {
         let mut last = self.last.lock().await;
         let now = Instant::now();
-        let recent = last.started.is_some_and(|begun| now.duration_since(begun) < self.interval);
+        let recent = last.started.is_some_and(|start| now.duration_since(start) < self.interval);
         if let Some(result) = last.result.as_ref().filter(|_| recent) {
             return result.clone();
         }

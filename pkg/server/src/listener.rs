@@ -103,9 +103,9 @@ async fn accept_all(
     lifecycle: &Lifecycle,
     connections: &TaskTracker,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut pause = ACCEPT_PAUSE_MIN;
-    while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
         let (stream, remote) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {

@@ -39,7 +39,7 @@ pub(crate) const NOW: i64 = 1_800_000_000;
 #[derive(Default)]
 pub(crate) struct Script {
     /// Number of received requests.
-    pub(crate) begun: AtomicUsize,
+    pub(crate) started: AtomicUsize,
     /// Number of completed requests.
     pub(crate) finished: AtomicUsize,
     /// Number of completed requests whose clients had disconnected before.
@@ -64,7 +64,7 @@ pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 impl Dispatch for Script {
     #[allow(clippy::panic)]
     async fn dispatch(&self, request: Request) -> Response {
-        self.begun.fetch_add(1, SeqCst);
+        self.started.fetch_add(1, SeqCst);
         self.entered.notify_one();
         let last = request.context.info.path.rsplit('/').next().unwrap_or_default().to_owned();
         let response = match last.as_str() {

@@ -102,7 +102,7 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
     // Most rounds kill under full load, some while the store is opened.
     let first_line = random.below(8) != 0;
     let wait = Duration::from_micros(random.below(150_000));
-    let (began, begins) = std::sync::mpsc::channel();
+    let (line_sender, lines) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut entries = Vec::new();
         let mut text = String::new();
@@ -110,12 +110,12 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
             entries.extend(parse(&text));
             text.clear();
             // The receiver only waits for the first line.
-            let _ = began.send(());
+            let _ = line_sender.send(());
         }
         entries
     });
     if first_line {
-        begins.recv().expect("the child writes");
+        lines.recv().expect("the child writes");
     }
     std::thread::sleep(wait);
     assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");

@@ -61,8 +61,8 @@ impl Fixture {
 pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: impl FnOnce(TestPrefix) -> C) {
     let Fixture { store, guard } = fixture;
     let revision = store.current_revision().await.expect("the store answers");
-    let prefix = format!("/registry/conformance/{name}/{revision}/");
-    claim(TestPrefix { store, prefix }).await;
+    let path = format!("/registry/conformance/{name}/{revision}/");
+    claim(TestPrefix { store, path }).await;
     drop(guard);
 }
 
@@ -70,16 +70,16 @@ pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: im
 #[derive(Clone)]
 pub struct TestPrefix {
     store: Arc<dyn Storage>,
-    prefix: String,
+    path: String,
 }
 
 impl TestPrefix {
     fn key(&self, name: &str) -> String {
-        format!("{}{name}", self.prefix)
+        format!("{}{name}", self.path)
     }
 
     fn name<'a>(&self, key: &'a str) -> &'a str {
-        key.strip_prefix(&self.prefix).expect("the store stays below the prefix")
+        key.strip_prefix(&self.path).expect("the store stays below the prefix")
     }
 
     async fn put(&self, name: &str, value: &str, expected: Revision) -> PutResult {
@@ -108,11 +108,11 @@ impl TestPrefix {
     }
 
     async fn list(&self, options: ListOptions) -> Listing {
-        self.store.list(&self.prefix, options).await.unwrap()
+        self.store.list(&self.path, options).await.unwrap()
     }
 
     async fn list_at(&self, revision: Revision) -> Result<Listing, Error> {
-        self.store.list(&self.prefix, ListOptions { revision, ..ListOptions::default() }).await
+        self.store.list(&self.path, ListOptions { revision, ..ListOptions::default() }).await
     }
 
     async fn watch(&self, options: WatchOptions) -> Watching {
@@ -125,7 +125,7 @@ impl TestPrefix {
 
     async fn watch_below(&self, name: &str, options: WatchOptions) -> Watching {
         let stream = self.store.watch(&self.key(name), options).await.unwrap();
-        Watching { stream, prefix: self.prefix.clone() }
+        Watching { stream, prefix: self.path.clone() }
     }
 }
 
@@ -150,8 +150,8 @@ fn stale(written: PutResult) -> Option<KeyValue> {
 }
 
 /// Names and values of a listing, in order.
-fn pairs(corner: &TestPrefix, listing: &Listing) -> Vec<(String, String)> {
-    listing.kvs.iter().map(|kv| (corner.name(&kv.key).to_owned(), text(kv))).collect()
+fn pairs(prefix: &TestPrefix, listing: &Listing) -> Vec<(String, String)> {
+    listing.kvs.iter().map(|kv| (prefix.name(&kv.key).to_owned(), text(kv))).collect()
 }
 
 struct Watching {

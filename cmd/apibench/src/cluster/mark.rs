@@ -13,8 +13,8 @@ const LENGTH: usize = PREFIX.len() + 16;
 const REMEMBERED: usize = 48;
 
 /// Returns the mark of a write that was due at `due`.
-pub(crate) fn mark(begun: Instant, due: Instant) -> String {
-    let nanos = due.saturating_duration_since(begun).as_nanos();
+pub(crate) fn mark(start: Instant, due: Instant) -> String {
+    let nanos = due.saturating_duration_since(start).as_nanos();
     format!("apibench-at-{nanos:016x}")
 }
 
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn marks_are_found_across_chunk_boundaries() {
-        let begun = Instant::now();
-        let marks: Vec<String> = [5, 70_000].map(|ms| mark(begun, begun + Duration::from_millis(ms))).into();
+        let start = Instant::now();
+        let marks: Vec<String> = [5, 70_000].map(|ms| mark(start, start + Duration::from_millis(ms))).into();
         let bytes = format!("xx{}yy{}{}zz", marks[0], marks[1], marks[0]);
         for cut in 0..bytes.len() {
             let mut finder = Finder::default();

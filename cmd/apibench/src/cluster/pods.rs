@@ -42,7 +42,7 @@ async fn appear(world: &SimulatedCluster, node: &Node, pod: Pod, due: Instant, s
         return false;
     }
     let due = Instant::now();
-    let body = bodies::binding(&name, &namespace, &node.name, &mark(world.begun, due));
+    let body = bodies::binding(&name, &namespace, &node.name, &mark(world.start, due));
     let call = Call::send(Method::POST, format!("{}/binding", path(pod)), PROTOBUF, body).accept(PROTOBUF);
     if world.call(control, Kind::PodBind, due, call, 0).await.is_none() {
         return false;
@@ -79,7 +79,7 @@ async fn status(world: &SimulatedCluster, node: &Node, pod: Pod, ready: bool, du
     let from = Sender::Node(node.number);
     world.call(from, Kind::PodGet, due, Call::get(path(pod)).accept(PROTOBUF), 0).await;
     let due = Instant::now();
-    let body = bodies::pod_status(ready, &mark(world.begun, due), &rfc3339(), pod.number);
+    let body = bodies::pod_status(ready, &mark(world.start, due), &rfc3339(), pod.number);
     let path = format!("{}/status", path(pod));
     let call = Call::send(Method::PATCH, path, STRATEGIC, body).accept(PROTOBUF);
     world.call(from, Kind::PodStatus, due, call, 0).await;

@@ -188,7 +188,7 @@ async fn renew(world: Arc<SimulatedCluster>, node: Arc<Node>, due: Instant) {
 }
 
 async fn perform(world: Arc<SimulatedCluster>, node: Arc<Node>, act: TrafficKind, due: Instant, salt: u64) {
-    let mark = mark(world.begun, due);
+    let mark = mark(world.start, due);
     let of_node = Sender::Node(node.number);
     let control = Sender::Control(salt);
     match act {

@@ -53,7 +53,7 @@ pub(crate) struct UsageSampler {
     store: Option<u32>,
     server_cores: Vec<usize>,
     client_cores: Vec<usize>,
-    begun: Instant,
+    start: Instant,
     first: CpuCounters,
 }
 
@@ -66,7 +66,7 @@ impl UsageSampler {
             store,
             server_cores: of(server),
             client_cores: cores_of(std::process::id()),
-            begun: Instant::now(),
+            start: Instant::now(),
             first: CpuCounters::default(),
         };
         watch.first = watch.look();
@@ -85,16 +85,16 @@ impl UsageSampler {
 
     /// Returns the usage during `time` from now on.
     pub(crate) async fn during(mut self, time: Duration) -> Usage {
-        self.begun = Instant::now();
+        self.start = Instant::now();
         self.first = self.look();
-        let end = self.begun + time;
+        let end = self.start + time;
         let mut peak = None;
         while Instant::now() < end {
             peak = peak.max(self.server.and_then(process::rss_kib));
             tokio::time::sleep(SAMPLE.min(end.saturating_duration_since(Instant::now()))).await;
         }
         let last = self.look();
-        let wall = self.begun.elapsed().as_secs_f64() * 1e3;
+        let wall = self.start.elapsed().as_secs_f64() * 1e3;
         let share = |now: Option<f64>, then: Option<f64>| Some((now? - then?) / wall);
         let server_cpu = share(last.server, self.first.server);
         let server_busy = (last.server_cores - self.first.server_cores) / wall;

@@ -162,7 +162,7 @@ async fn read(world: &SimulatedCluster, request: &WatchRequest, mut body: Incomi
             continue;
         }
         finder.push(data, |at| {
-            let due = world.begun + at;
+            let due = world.start + at;
             if window.holds(due) {
                 window.class(Class::Event).add(due.elapsed());
             }

@@ -28,7 +28,7 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Started requests.
-    pub(crate) begun: AtomicU64,
+    pub(crate) started: AtomicU64,
     /// Finished requests, including errors.
     pub(crate) ended: AtomicU64,
     /// Failed requests, including those not sent because too many were pending.
@@ -70,11 +70,11 @@ impl Window {
     }
 
     /// Counts a request of `kind` that finished `took` after it was due.
-    pub(crate) fn ended(&self, kind: Kind, took: Duration, error: Option<String>) {
+    pub(crate) fn ended(&self, kind: Kind, duration: Duration, error: Option<String>) {
         let counts = self.of(kind);
         counts.ended.fetch_add(1, Relaxed);
-        counts.latency.add(took);
-        self.class(kind.class()).add(took);
+        counts.latency.add(duration);
+        self.class(kind.class()).add(duration);
         if let Some(error) = error {
             counts.errors.fetch_add(1, Relaxed);
             self.error(error);
@@ -83,7 +83,7 @@ impl Window {
 
     /// Counts a request of `kind` that was due but not sent.
     pub(crate) fn not_sent(&self, kind: Kind) {
-        self.of(kind).begun.fetch_add(1, Relaxed);
+        self.of(kind).started.fetch_add(1, Relaxed);
         self.ended(kind, kind.class().limit() * 2, Some("too many requests under way".to_owned()));
     }
 
@@ -114,7 +114,7 @@ impl Window {
 
 impl Counts {
     fn pending(&self) -> u64 {
-        self.begun.load(Relaxed).saturating_sub(self.ended.load(Relaxed))
+        self.started.load(Relaxed).saturating_sub(self.ended.load(Relaxed))
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
     fn unanswered_requests_count_as_errors() {
         let now = Instant::now();
         let window = Window::new(now, now + Duration::from_secs(9));
-        window.of(Kind::PodCreate).begun.fetch_add(2, Relaxed);
+        window.of(Kind::PodCreate).started.fetch_add(2, Relaxed);
         window.ended(Kind::PodCreate, Duration::from_millis(5), None);
         assert_eq!(window.pending(), 1);
         window.close(Duration::from_secs(12));

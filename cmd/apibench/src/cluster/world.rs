@@ -72,7 +72,7 @@ pub(crate) struct SimulatedCluster {
     pub(crate) target: Arc<Target>,
     pub(crate) plan: Plan,
     /// Start of the run; marks count from here.
-    pub(crate) begun: Instant,
+    pub(crate) start: Instant,
     /// Number of the next replacement pod.
     pub(crate) next_pod: AtomicU64,
     nodes: RwLock<Arc<Vec<Arc<Node>>>>,
@@ -88,7 +88,7 @@ impl SimulatedCluster {
         Ok(Self {
             target: Arc::clone(target),
             plan: plan.clone(),
-            begun: now,
+            start: now,
             next_pod: AtomicU64::new(plan.max_nodes * plan.pods_per_node),
             nodes: RwLock::default(),
             node_clients: RwLock::default(),
@@ -156,7 +156,7 @@ impl SimulatedCluster {
     ) -> Option<Answer> {
         let window = Some(self.window()).filter(|window| window.holds(due));
         if let Some(window) = &window {
-            window.of(kind).begun.fetch_add(1, Relaxed);
+            window.of(kind).started.fetch_add(1, Relaxed);
         }
         let result = match from {
             Sender::Node(node) => match self.client(node) {

@@ -47,15 +47,15 @@ impl Workload for Definitions {
         remove_all(context, &client, total).await?;
         let meter = Meter::start(context.target.pid);
         let before = context.target.pid.and_then(rss_kib);
-        let begun = Instant::now();
+        let start = Instant::now();
         each(context, &client, total, create).await?;
-        let created = begun.elapsed();
+        let created = start.elapsed();
         each(context, &client, total, wait).await?;
-        let established = begun.elapsed();
+        let established = start.elapsed();
         each(context, &client, total, list).await?;
-        let served = begun.elapsed();
+        let served = start.elapsed();
         described(context, &client, total).await?;
-        let in_open_api = begun.elapsed();
+        let in_open_api = start.elapsed();
         let measured = context.tally.measured(meter.stop());
         let at_once = context.target.pid.and_then(rss_kib);
         sleep(context.duration()).await;
@@ -104,10 +104,10 @@ where
 
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn create(context: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let call = Call::send(Method::POST, DEFINITIONS, JSON, ProviderCrd::nth(i).definition());
     let response = client.call(lane, call, 0).await?.expect(201)?;
-    context.tally.success(begun.elapsed(), response.bytes);
+    context.tally.success(start.elapsed(), response.bytes);
     Ok(())
 }
 

@@ -129,13 +129,13 @@ async fn one(context: &Context, client: &Client, i: u64) -> Result<()> {
 /// in line must be served.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn trickle(context: &Context, client: &Client) -> Result<Latency> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let latency = Histogram::default();
     let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for i in 0.. {
         let due = ticks.tick().await;
-        if begun.elapsed() > context.duration() {
+        if start.elapsed() > context.duration() {
             break;
         }
         one(context, client, i).await?;

@@ -107,10 +107,10 @@ impl Patches {
     async fn run_low_load(self: &Arc<Self>, time: Duration) -> Option<f64> {
         let period = Duration::from_secs(1) / CALM_RATE;
         let latency = Arc::new(Histogram::default());
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut requests = JoinSet::new();
         for n in 0..u32::try_from(time.as_secs()).unwrap_or(u32::MAX).saturating_mul(CALM_RATE) {
-            let due = begun + period * n;
+            let due = start + period * n;
             tokio::time::sleep_until(due.into()).await;
             let patches = Arc::clone(self);
             let latency = Arc::clone(&latency);
@@ -171,11 +171,11 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
 /// timeout is an error of the run.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn recover(patches: &Arc<Patches>, before: f64) -> BTreeMap<&'static str, f64> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let bound = (before * RECOVERED.0).max(before + RECOVERED.1);
     let mut extra = BTreeMap::from([("p99_before_ms", before)]);
     loop {
-        let passed = begun.elapsed();
+        let passed = start.elapsed();
         let p99_after = patches.run_low_load(LOOK).await;
         if p99_after.is_none_or(|p99| p99 > bound) && passed <= RECOVERY_MAX {
             continue;

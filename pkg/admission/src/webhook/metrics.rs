@@ -41,7 +41,7 @@ pub(super) struct FinishedCall<'a> {
     pub(super) attributes: &'a Attributes<'a>,
     /// `admit` or `validating`.
     pub(super) kind: &'static str,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
 /// Result of a call.
@@ -78,7 +78,7 @@ impl WebhookMetrics {
     }
 
     pub(super) fn record(&self, call: &FinishedCall<'_>, ended: &CallResult) {
-        let FinishedCall { hook, attributes, kind, took: duration } = call;
+        let FinishedCall { hook, attributes, kind, duration } = call;
         let name: &str = &hook.name;
         let operation = attributes.operation.name();
         let (code, rejection) = match *ended {

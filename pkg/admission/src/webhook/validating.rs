@@ -117,7 +117,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                 call::record_response(hook, &mut result, notes);
                 call::require_allowed(hook, result)
             });
-            let finished = FinishedCall { hook, attributes: a, kind: "validating", took: duration };
+            let finished = FinishedCall { hook, attributes: a, kind: "validating", duration };
             let failed_open = |notes: &mut AdmissionNotes| {
                 notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
             };

@@ -82,12 +82,12 @@ impl CustomPrinter {
     pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
         let mut work = EvaluationBudget::default();
-        let mut room = TEXT_BYTES_MAX;
+        let mut remaining_bytes = TEXT_BYTES_MAX;
         let cells = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
-            Ok(Some(value)) if room > 0 => {
+            Ok(Some(value)) if remaining_bytes > 0 => {
                 let cell = cell(&column.kind, value, now);
                 if let Cell::Text(text) = &cell {
-                    room = room.saturating_sub(text.len());
+                    remaining_bytes = remaining_bytes.saturating_sub(text.len());
                 }
                 cell
             }

@@ -41,7 +41,7 @@ impl Caller for Down {
         _: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
     ) -> Result<CallResponse, crate::Error> {
-        failed(Attempt { took: Duration::ZERO, timed_out: false });
+        failed(Attempt { duration: Duration::ZERO, timed_out: false });
         Err(crate::Error::Evaluation("down".to_owned()))
     }
 }

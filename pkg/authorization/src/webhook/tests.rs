@@ -26,9 +26,9 @@ impl Caller for Service {
     ) -> Result<CallResponse, crate::Error> {
         self.reviews.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         let response = self.responses.lock().unwrap().pop().unwrap();
-        let took = Duration::ZERO;
+        let duration = Duration::ZERO;
         match response {
-            Ok(response) => Ok(CallResponse { body: response.to_string().into_bytes(), took }),
+            Ok(response) => Ok(CallResponse { body: response.to_string().into_bytes(), duration }),
             Err(attempt) => {
                 failed(attempt);
                 Err(crate::Error::Evaluation("down".to_owned()))
@@ -37,7 +37,7 @@ impl Caller for Service {
     }
 }
 
-const DOWN: Attempt = Attempt { took: Duration::ZERO, timed_out: false };
+const DOWN: Attempt = Attempt { duration: Duration::ZERO, timed_out: false };
 
 struct Fixture {
     service: Arc<Service>,

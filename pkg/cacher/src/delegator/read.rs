@@ -302,7 +302,7 @@ impl Delegator {
     }
 
     async fn wait_untraced(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
-        let begun = match need {
+        let start = match need {
             RequiredFreshness::Any => return Ok(()),
             RequiredFreshness::Revision(revision) if self.inner.frontier.load() >= revision => {
                 resource.metrics.waits.observe_duration(Duration::ZERO);
@@ -321,7 +321,7 @@ impl Delegator {
             }
             RequiredFreshness::Latest => self.wait_for_latest().await,
         };
-        resource.metrics.waits.observe_duration(begun.elapsed());
+        resource.metrics.waits.observe_duration(start.elapsed());
         result
     }
 

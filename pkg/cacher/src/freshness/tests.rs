@@ -73,11 +73,11 @@ async fn readers_wait_exactly_for_their_revision() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_gives_up_after_three_seconds() {
     let scene = scene();
-    let begun = Instant::now();
+    let start = Instant::now();
     assert!(!scene.frontier.wait_for_requested(FAR).await);
-    assert_eq!(begun.elapsed(), WAIT_MAX);
+    assert_eq!(start.elapsed(), WAIT_MAX);
     assert!(!scene.frontier.wait_for_existing(9).await);
-    assert_eq!(begun.elapsed(), WAIT_MAX * 2);
+    assert_eq!(start.elapsed(), WAIT_MAX * 2);
 }
 
 #[test]
@@ -196,11 +196,11 @@ async fn rejected_progress_ends_the_wait() {
     let frontier = Arc::new(Frontier::default());
     let chasing = Arc::clone(&frontier);
     let chase = tokio::spawn(async move { chasing.poll_progress(&Mute(Memory::new())).await });
-    let begun = Instant::now();
+    let start = Instant::now();
     assert!(!frontier.wait_for_existing(5).await);
-    assert_eq!(begun.elapsed(), PROGRESS_DELAY);
+    assert_eq!(start.elapsed(), PROGRESS_DELAY);
     // Waiting for a client's revision continues, because it may arrive.
     assert!(!frontier.wait_for_requested(5).await);
-    assert_eq!(begun.elapsed(), PROGRESS_DELAY + WAIT_MAX);
+    assert_eq!(start.elapsed(), PROGRESS_DELAY + WAIT_MAX);
     chase.abort();
 }

@@ -86,9 +86,9 @@ async fn read_after_unrelated_write_needs_only_progress() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let written = put(&*store, "/elsewhere", Some("x")).await;
-    let begun = Instant::now();
+    let start = Instant::now();
     assert_eq!(driven.reader().list(&all(LATEST)).await.unwrap().revision, written);
-    assert!(begun.elapsed() < Duration::from_millis(20), "{:?}", begun.elapsed());
+    assert!(start.elapsed() < Duration::from_millis(20), "{:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,16 +186,16 @@ async fn consistent_reads_fall_back_when_watch_is_broken() {
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     let written = set(&*store, "a", Some("1")).await;
-    let begun = Instant::now();
+    let start = Instant::now();
     let page = reader.list(&all(LATEST)).await.unwrap();
     assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], written));
-    assert_eq!(begun.elapsed().as_secs(), 3);
+    assert_eq!(start.elapsed().as_secs(), 3);
     let response = reader.get(&format!("{PREFIX}a"), LATEST).await.unwrap();
     assert_eq!((response.element.is_some(), response.revision), (true, written));
-    assert_eq!(begun.elapsed().as_secs(), 6);
+    assert_eq!(start.elapsed().as_secs(), 6);
     assert_eq!(reader.resource.metrics.consistent.fallback.get(), 1);
     assert_eq!(names(&reader.list(&all(ANY)).await.unwrap()).len(), 0, "any state is at hand");
-    assert_eq!(begun.elapsed().as_secs(), 6);
+    assert_eq!(start.elapsed().as_secs(), 6);
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,14 +220,14 @@ async fn unreached_revision_fails_with_retry_delay() {
     let reader = driven.reader();
     let now = set(&*store, "a", Some("1")).await;
     let future_revision = now + 1;
-    let begun = Instant::now();
+    let start = Instant::now();
     let check = |error: Error, seconds| {
         assert!(
             matches!(error, Error::FutureRevision { requested, current, retry_after_seconds: 1 }
                 if (requested, current) == (future_revision, now)),
             "{error:?}"
         );
-        assert_eq!(begun.elapsed().as_secs(), seconds);
+        assert_eq!(start.elapsed().as_secs(), seconds);
     };
     let newer = Freshness::NotOlderThan(future_revision);
     check(reader.list(&all(newer)).await.unwrap_err(), 3);

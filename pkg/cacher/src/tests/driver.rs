@@ -61,10 +61,10 @@ async fn retry_delay_grows_until_the_cache_is_filled() {
     let store = Recorded::with(&[]).await;
     let (delegator, _driver) = Delegator::new(store, ROOT, vec![config(PREFIX)], Options::default());
     let reader = Reader::new(&delegator, PREFIX);
-    let begun = Instant::now();
+    let start = Instant::now();
     // int(e^(0.06 t)), from 1 to 30.
     for (seconds, expected) in [(0, 1), (10, 1), (12, 2), (40, 11), (56, 28), (57, 30), (1000, 30)] {
-        tokio::time::sleep_until(begun + Duration::from_secs(seconds)).await;
+        tokio::time::sleep_until(start + Duration::from_secs(seconds)).await;
         assert_eq!(refusal(&reader).await, (expected, None), "after {seconds} s");
     }
 }

@@ -166,15 +166,15 @@ async fn unreadable_value_ends_the_watch() {
 async fn bookmarks_come_every_minute_and_before_end() {
     let store = Recorded::with(&[("a", "1")]).await;
     let now = store.memory.current_revision().await.unwrap();
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut query = query(WatchStart::After(now), any(), true);
-    query.deadline = begun + Duration::from_secs(100);
+    query.deadline = start + Duration::from_secs(100);
     let mut events = uncached(&store).watch(query).await.unwrap();
     for seconds in [60, 98] {
         let event = next(&mut events).await;
         assert_eq!((event.kind, event.revision), (EventType::Bookmark, now));
         assert!(!event.initial_events_end);
-        assert_eq!(begun.elapsed().as_secs(), seconds);
+        assert_eq!(start.elapsed().as_secs(), seconds);
     }
 }
 

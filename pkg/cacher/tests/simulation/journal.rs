@@ -10,7 +10,7 @@ pub type Tally = BTreeMap<&'static str, u64>;
 
 /// The record of one run.
 pub struct Journal {
-    begun: Instant,
+    start: Instant,
     pages: Mutex<Pages>,
 }
 
@@ -23,12 +23,12 @@ struct Pages {
 impl Journal {
     /// An empty record; time counts from now.
     pub fn new() -> Self {
-        Journal { begun: Instant::now(), pages: Mutex::default() }
+        Journal { start: Instant::now(), pages: Mutex::default() }
     }
 
     /// Adds a line to the trace.
     pub fn note(&self, client: &str, event: &str) {
-        let line = format!("{:>9.3} {client:<12} {event}", self.begun.elapsed().as_secs_f64());
+        let line = format!("{:>9.3} {client:<12} {event}", self.start.elapsed().as_secs_f64());
         self.pages.lock().unwrap().lines.push(line);
     }
 

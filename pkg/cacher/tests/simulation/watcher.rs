@@ -224,7 +224,7 @@ impl Watcher {
     /// Reads a watch to its end; returns the next step and the revision to resume from.
     async fn follow(&mut self, mut running: Running) -> Result<(End, Option<Revision>), Violation> {
         let world = Arc::clone(&self.world);
-        let begun = running.session.resumable();
+        let resumable_at_start = running.session.resumable();
         loop {
             let finish = world.finish.load(Relaxed);
             if finish > 0 && world.history(|history| running.session.is_complete(finish, history)) {
@@ -244,10 +244,11 @@ impl Watcher {
                     // The store below the ledger starts a watch from a future revision at its present
                     // revision.
                     let needed = match running.session.resumable() {
-                        Some(revision) if begun != Some(revision) => revision,
-                        _ => begun.map_or(running.request_state.revision, |begun| {
-                            begun.min(running.request_state.revision)
-                        }),
+                        Some(revision) if resumable_at_start != Some(revision) => revision,
+                        _ => resumable_at_start
+                            .map_or(running.request_state.revision, |resumable_at_start| {
+                                resumable_at_start.min(running.request_state.revision)
+                            }),
                     };
                     world.excuse(&running.request_state, self.view.kind, needed, &error)?;
                     let compacted = matches!(error, Error::Storage(storage::Error::Compacted { .. }));

@@ -80,11 +80,11 @@ impl<'a> Growing<'a> {
     #[must_use]
     pub(crate) fn push(&self, value: Value<'a>) -> bool {
         let mut elements = self.0.borrow_mut();
-        let room = elements.try_reserve(1).is_ok();
-        if room {
+        let reserved = elements.try_reserve(1).is_ok();
+        if reserved {
             elements.push(value);
         }
-        room
+        reserved
     }
 }
 

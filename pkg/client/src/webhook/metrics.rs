@@ -254,11 +254,11 @@ impl ClientMetrics {
     pub fn in_flight(&self, now: Instant) -> Vec<InFlightCalls> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let row = |(host, metrics): (String, Arc<HostMetrics>)| {
-            let begun = metrics.in_flight_calls();
-            let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.started_at)?;
+            let calls = metrics.in_flight_calls();
+            let (_, oldest) = calls.iter().min_by_key(|(_, call)| call.started_at)?;
             let path = oldest.path.to_string();
             let age = now.saturating_duration_since(oldest.started_at);
-            Some(InFlightCalls { host, calls: begun.len(), path, age })
+            Some(InFlightCalls { host, calls: calls.len(), path, age })
         };
         hosts.into_iter().filter_map(row).collect()
     }

@@ -42,8 +42,8 @@ impl Histogram {
     }
 
     /// Counts a duration. The buckets must be in nanoseconds: [`Buckets::seconds`].
-    pub fn observe_duration(&self, took: Duration) {
-        self.observe(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    pub fn observe_duration(&self, duration: Duration) {
+        self.observe(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Returns the number of observations.

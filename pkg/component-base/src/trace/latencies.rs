@@ -48,7 +48,7 @@ pub struct Latencies([AtomicU64; Step::ALL.len()]);
 
 impl Latencies {
     /// Records the duration of a step, which may occur several times.
-    pub fn took(&self, step: Step, time: Duration) {
+    pub fn record(&self, step: Step, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let Some((_, so_far)) = Step::ALL.iter().zip(&self.0).find(|(entry, _)| **entry == step) else {
             return;
@@ -75,8 +75,8 @@ mod tests {
     fn concurrent_steps_count_once() {
         let latencies = Latencies::default();
         for nanos in [3, 5, 4] {
-            latencies.took(Step::MutatingWebhook, Duration::from_nanos(nanos));
-            latencies.took(Step::ValidatingWebhook, Duration::from_nanos(nanos));
+            latencies.record(Step::MutatingWebhook, Duration::from_nanos(nanos));
+            latencies.record(Step::ValidatingWebhook, Duration::from_nanos(nanos));
         }
         let expected = [
             (Step::MutatingWebhook, Duration::from_nanos(12)),

@@ -33,7 +33,7 @@ pub(super) struct Dependent {
 
 /// Result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Collected {
+pub(super) enum CollectionOutcome {
     /// Nothing to do until the next event.
     Done,
     /// An owner has a kind that is not served.
@@ -69,8 +69,8 @@ impl Collector {
         key: &ObjectKey,
         plan: &Plan,
         dependents: &[Dependent],
-    ) -> Result<Collected> {
-        let Some(resource) = table.find(&plan.prefix) else { return Ok(Collected::Done) };
+    ) -> Result<CollectionOutcome> {
+        let Some(resource) = table.find(&plan.prefix) else { return Ok(CollectionOutcome::Done) };
         match &plan.step {
             Step::WaitFor { .. } => {}
             Step::FinishForeground => {
@@ -86,7 +86,7 @@ impl Collector {
                 return self.check_owners(table, resource, key, &plan.uid, *dependents).await;
             }
         }
-        Ok(Collected::Done)
+        Ok(CollectionOutcome::Done)
     }
 
     /// Removes the reference to an owner from its dependents.
@@ -109,20 +109,20 @@ impl Collector {
         key: &ObjectKey,
         uid: &str,
         dependents: DependentState,
-    ) -> Result<Collected> {
+    ) -> Result<CollectionOutcome> {
         let target = resource.target(key);
-        let Some(latest) = self.find(&target, "").await? else { return Ok(Collected::Done) };
+        let Some(latest) = self.find(&target, "").await? else { return Ok(CollectionOutcome::Done) };
         let storage = resource.row().stored_form();
         let Some(stored) = latest.value().ok().and_then(|bytes| StoredMeta::read(storage, bytes)) else {
-            return Ok(Collected::Done);
+            return Ok(CollectionOutcome::Done);
         };
         let references = stored.owners().unwrap_or_default();
         let deletion = stored.deletion();
         if stored.uid() != uid || references.is_empty() || deletion.deleting {
-            return Ok(Collected::Done);
+            return Ok(CollectionOutcome::Done);
         }
         let Some(owners) = self.classify(table, &target, &references).await? else {
-            return Ok(Collected::UnknownKind);
+            return Ok(CollectionOutcome::UnknownKind);
         };
         if owners.has_solid {
             let removed: Vec<String> = owners.absent.into_iter().chain(owners.waiting).collect();
@@ -130,13 +130,13 @@ impl Collector {
                 let edit = |object: &mut Object| remove_owners(object, &removed);
                 self.edit(resource, key, Some(uid), edit).await?;
             }
-            return Ok(Collected::Done);
+            return Ok(CollectionOutcome::Done);
         }
         let waits = !owners.waiting.is_empty() && dependents != DependentState::None;
         if waits && dependents == DependentState::MayWaitForObject && references.iter().any(|o| o.blocks) {
             // The event of this write leads to the deletion.
             self.edit(resource, key, Some(uid), unblock_owners).await?;
-            return Ok(Collected::Done);
+            return Ok(CollectionOutcome::Done);
         }
         let policy = match deletion {
             _ if waits => "Foreground",
@@ -145,7 +145,7 @@ impl Collector {
             _ => "Background",
         };
         self.delete(&target, &latest, uid, policy).await?;
-        Ok(Collected::Done)
+        Ok(CollectionOutcome::Done)
     }
 
     /// Looks up all owners; `None` if one has an unknown kind.

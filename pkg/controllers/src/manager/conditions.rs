@@ -98,35 +98,35 @@ struct Problem {
 }
 
 /// A condition with its reason and message while it is false.
-struct Fine {
+struct HealthyCondition {
     condition: &'static str,
     reason: &'static str,
     message: &'static str,
 }
 
 /// All conditions in upstream's order.
-const CONDITIONS: [Fine; 5] = [
-    Fine {
+const CONDITIONS: [HealthyCondition; 5] = [
+    HealthyCondition {
         condition: "NamespaceDeletionDiscoveryFailure",
         reason: "ResourcesDiscovered",
         message: "All resources successfully discovered",
     },
-    Fine {
+    HealthyCondition {
         condition: "NamespaceDeletionGroupVersionParsingFailure",
         reason: "ParsedGroupVersions",
         message: "All legacy kube types successfully parsed",
     },
-    Fine {
+    HealthyCondition {
         condition: "NamespaceDeletionContentFailure",
         reason: "ContentDeleted",
         message: "All content successfully deleted, may be waiting on finalization",
     },
-    Fine {
+    HealthyCondition {
         condition: "NamespaceContentRemaining",
         reason: "ContentRemoved",
         message: "All content successfully removed",
     },
-    Fine {
+    HealthyCondition {
         condition: "NamespaceFinalizersRemaining",
         reason: "ContentHasNoFinalizers",
         message: "All content-preserving finalizers finished",
@@ -141,7 +141,7 @@ pub(super) fn set_conditions(namespace: &mut Object, report: &ContentReport, now
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     let Some(conditions) = conditions.as_array_mut() else { return false };
     let mut changed = false;
-    for Fine { condition, reason, message } in &CONDITIONS {
+    for HealthyCondition { condition, reason, message } in &CONDITIONS {
         let problem = problems.iter().find(|problem| problem.condition == *condition);
         let desired = Desired {
             condition,

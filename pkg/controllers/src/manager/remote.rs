@@ -46,7 +46,7 @@ impl RemoteContent for Aggregated {
         if !catalog.has_proxied() {
             return report;
         }
-        let Discovered { resources, failing } = discover(&catalog);
+        let Discovery { resources, failing } = discover(&catalog);
         report.discovery_error = discovery_error(&failing);
         for resource in resources {
             if let Err(error) = self.empty(&resource, namespace, &mut report).await {
@@ -132,15 +132,15 @@ fn is_plain_segment(text: &str) -> bool {
 
 /// Resources of aggregated API servers.
 #[derive(Default)]
-struct Discovered {
+struct Discovery {
     resources: Vec<RemoteResource>,
     /// Versions whose resources are unknown.
     failing: Vec<String>,
 }
 
 /// Returns the namespaced resources in their preferred versions that can be deleted.
-fn discover(catalog: &Catalog) -> Discovered {
-    let mut discovered = Discovered::default();
+fn discover(catalog: &Catalog) -> Discovery {
+    let mut discovered = Discovery::default();
     for group in catalog.groups() {
         for version in &group.versions {
             let Owner::Proxied(proxied) = &version.owner else { continue };

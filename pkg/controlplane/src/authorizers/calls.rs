@@ -59,13 +59,14 @@ impl Caller for Service {
         let _permit = self.calls.acquire().await.map_err(|error| Error::Evaluation(error.to_string()))?;
         let response_time: OnceLock<Duration> = OnceLock::new();
         let record = |attempt: client::webhook::Attempt| match attempt.code {
-            Some(200..300) => drop(response_time.set(attempt.took)),
-            _ => failed(Attempt { took: attempt.took, timed_out: attempt.timed_out }),
+            Some(200..300) => drop(response_time.set(attempt.duration)),
+            _ => failed(Attempt { duration: attempt.duration, timed_out: attempt.timed_out }),
         };
         match self.webhook.call(review.into(), record).await {
-            Ok(body) => {
-                Ok(CallResponse { body: body.into(), took: response_time.get().copied().unwrap_or_default() })
-            }
+            Ok(body) => Ok(CallResponse {
+                body: body.into(),
+                duration: response_time.get().copied().unwrap_or_default(),
+            }),
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");
                 Err(Error::Evaluation(failure.into_message()))

@@ -306,12 +306,12 @@ async fn unresponsive_plugin_delays_watch_only_occasionally() {
     let covers = loader.build_rules(text.as_bytes()).await.unwrap();
     let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
     let patience = WatchDecryptor::default();
-    let began = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     for number in 0..1_000 {
         let kv = KeyValue::new(KEY, "k8s:enc:kms:v2:p:x", number);
         assert!(matches!(patience.open(&current, kv).await.form, Form::Unreadable(_)));
     }
-    assert_eq!(began.elapsed().as_secs(), 1);
+    assert_eq!(start.elapsed().as_secs(), 1);
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     let again = tokio::time::Instant::now();
     patience.open(&current, KeyValue::new(KEY, "k8s:enc:kms:v2:p:x", 1)).await;

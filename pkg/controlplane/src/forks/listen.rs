@@ -159,7 +159,7 @@ impl Clients {
             }
         };
         // The semaphore is never closed.
-        let Ok(room) = Arc::clone(&self.permits).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
         let parent = Arc::clone(&self.parent);
         let stop = self.stop.clone();
         self.tracker.spawn(async move {
@@ -167,7 +167,7 @@ impl Clients {
             if let Err(error) = client.await {
                 tracing::debug!(%error, "a client disconnected");
             }
-            drop(room);
+            drop(permit);
         });
     }
 }

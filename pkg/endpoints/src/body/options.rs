@@ -25,21 +25,21 @@ const SCHEME: &str = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/r
 /// 400.
 pub(crate) fn decode_options(body: &[u8], format: Format) -> Result<Object, Box<Status>> {
     let message = &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS;
-    let room = DecodeBudget::of_body(body.len());
+    let budget = DecodeBudget::of_body(body.len());
     if format == Format::Protobuf {
         let envelope = Envelope::parse(body).map_err(failed)?;
         let api_version = envelope_version(&envelope.api_version).unwrap_or(META_V1);
         check_kind(api_version, &envelope.kind, |other| {
-            proto::decode_within(other, envelope.raw, room).map(drop).map_err(failed)
+            proto::decode_within(other, envelope.raw, budget).map(drop).map_err(failed)
         })?;
-        return proto::decode_within(message, envelope.raw, room).map_err(failed);
+        return proto::decode_within(message, envelope.raw, budget).map_err(failed);
     }
     if format == Format::Cbor {
         let head = cbor::type_meta(body).map_err(failed)?;
         check_kind(&head.api_version, &head.kind, |other| {
-            cbor::decode_within(other, body, room).map(drop).map_err(failed)
+            cbor::decode_within(other, body, budget).map(drop).map_err(failed)
         })?;
-        return Ok(cbor::decode_within(message, body, room).map_err(failed)?.object);
+        return Ok(cbor::decode_within(message, body, budget).map_err(failed)?.object);
     }
     let converted;
     let text = match format {
@@ -51,9 +51,9 @@ pub(crate) fn decode_options(body: &[u8], format: Format) -> Result<Object, Box<
     };
     let head = json::type_meta(text).map_err(failed)?;
     check_kind(&head.api_version, &head.kind, |other| {
-        json::decode_within(other, text, room).map(drop).map_err(failed)
+        json::decode_within(other, text, budget).map(drop).map_err(failed)
     })?;
-    Ok(json::decode_within(message, text, room).map_err(failed)?.object)
+    Ok(json::decode_within(message, text, budget).map_err(failed)?.object)
 }
 
 fn failed(error: impl ToString) -> Box<Status> {

@@ -35,7 +35,8 @@ async fn runtime_runs_while_pool_is_busy() {
     let pool = pool(2);
     let (gates, tasks): (Vec<_>, Vec<_>) = (0..3)
         .map(|_| {
-            let ((gate, work), pool) = (busy(), pool.clone());
+            let (gate, work) = busy();
+            let pool = pool.clone();
             (gate, tokio::spawn(async move { pool.run("user", work).await }))
         })
         .unzip();
@@ -50,7 +51,7 @@ async fn runtime_runs_while_pool_is_busy() {
 }
 
 /// Starts as many tasks as a pool of one thread allows, each until a message is sent.
-fn begun(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
+fn fill_pool(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
     let begin = |_| {
         let (gate, work) = busy();
         (gate, waiting(pool, user, work))
@@ -72,7 +73,7 @@ fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + '
 #[tokio::test]
 async fn full_queue_rejects_until_waiter_leaves() {
     let pool = pool(1);
-    let (gates, begun) = begun(&pool, "first");
+    let (gates, running) = fill_pool(&pool, "first");
     let users = (0..WAITING_MAX).map(|number| format!("user{}", number / WAITING_OF_USER_MAX));
     let mut queue: Vec<_> = users.map(|user| waiting(&pool, &user, async {})).collect();
     assert_eq!(pool.run("last", async {}).await, Err(Full));
@@ -80,7 +81,7 @@ async fn full_queue_rejects_until_waiter_leaves() {
     let last = waiting(&pool, "last", async {});
     drop(queue);
     drop(gates);
-    assert!(futures::future::join_all(begun).await.iter().all(Result::is_ok));
+    assert!(futures::future::join_all(running).await.iter().all(Result::is_ok));
     assert_eq!(last.await, Ok(()));
     let registry = MetricsRegistry::default();
     pool.register_metrics(&registry);
@@ -98,7 +99,7 @@ async fn full_queue_rejects_until_waiter_leaves() {
 #[tokio::test]
 async fn queue_share_per_user_is_limited() {
     let pool = pool(1);
-    let (_gates, _begun) = begun(&pool, "greedy");
+    let (_gates, _running) = fill_pool(&pool, "greedy");
     let _queue: Vec<_> = (0..WAITING_OF_USER_MAX).map(|_| waiting(&pool, "greedy", async {})).collect();
     assert_eq!(pool.run("greedy", async {}).await, Err(Full));
     let _other = waiting(&pool, "other", async {});
@@ -107,10 +108,10 @@ async fn queue_share_per_user_is_limited() {
 #[test]
 fn user_with_fewest_tasks_is_next() {
     let queue = Arc::new(Queue::new(2));
-    let mut begun: Vec<_> = (0..2).map(|_| queue.enqueue("greedy").unwrap()).collect();
+    let mut running: Vec<_> = (0..2).map(|_| queue.enqueue("greedy").unwrap()).collect();
     let mut greedy = queue.enqueue("greedy").unwrap();
     let mut other = queue.enqueue("other").unwrap();
-    begun.pop();
+    running.pop();
     assert!(other.wait_for_start().now_or_never().is_some());
     assert!(greedy.wait_for_start().now_or_never().is_none());
     drop(other);

@@ -106,8 +106,8 @@ fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
-    let room = DecodeBudget::of_body(body.len());
-    let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
+    let budget = DecodeBudget::of_body(body.len());
+    let decoded = json::decode_untyped_within(&converted.json, budget).map_err(|error| match error {
         json::Error::BudgetExceeded(error) => too_large(error),
         error => decoding_error(error),
     })?;

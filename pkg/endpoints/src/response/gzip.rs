@@ -57,9 +57,9 @@ impl Deflate {
             let status = self.compress.compress_vec(rest, out, flush);
             let consumed = usize::try_from(self.compress.total_in() - total_before).unwrap_or(usize::MAX);
             rest = rest.get(consumed..).unwrap_or_default();
-            let room = out.len() < out.capacity();
+            let has_capacity = out.len() < out.capacity();
             // Deflating into memory fails only after the end of a stream, and `self` is consumed here.
-            if matches!(status, Ok(Status::StreamEnd) | Err(_)) || rest.is_empty() && room {
+            if matches!(status, Ok(Status::StreamEnd) | Err(_)) || rest.is_empty() && has_capacity {
                 return;
             }
         }

@@ -144,14 +144,14 @@ mod tests {
         let turns: Vec<TerminationSignal> = (0..100).map(|_| drain.register_watch()).collect();
         assert_eq!(drain.watches(), 100);
         drain.begin(Duration::from_secs(60));
-        let begun = Instant::now();
-        let mut took = join_all(turns.into_iter().map(async |turn| {
+        let start = Instant::now();
+        let mut delays = join_all(turns.into_iter().map(async |turn| {
             turn.await;
-            begun.elapsed().as_millis()
+            start.elapsed().as_millis()
         }))
         .await;
-        took.dedup();
-        assert_eq!(took, (0..100).map(|n| n * 5).collect::<Vec<u128>>());
+        delays.dedup();
+        assert_eq!(delays, (0..100).map(|n| n * 5).collect::<Vec<u128>>());
         assert_eq!(drain.watches(), 0);
     }
 }

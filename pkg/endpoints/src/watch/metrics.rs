@@ -77,9 +77,9 @@ impl Counters {
     }
 
     /// Records the duration of the initial list.
-    pub(crate) fn listed(&self, scope: Scope, took: Duration) {
+    pub(crate) fn listed(&self, scope: Scope, duration: Duration) {
         if let Some(times) = self.lists.get(scope as usize) {
-            times.observe_duration(took);
+            times.observe_duration(duration);
         }
     }
 }

@@ -150,10 +150,10 @@ impl LevelLoad {
         }
     }
 
-    pub(super) fn finished(&mut self, entry: &Entry, took: Duration, now: Duration) {
+    pub(super) fn finished(&mut self, entry: &Entry, duration: Duration, now: Duration) {
         self.executing -= 1;
         entry.schema.metrics.executing_requests.add(-1);
-        entry.schema.metrics.observe_execution(entry.request.watch, took);
+        entry.schema.metrics.observe_execution(entry.request.watch, duration);
         self.request_counter.move_request(entry.request.mutating, Some(Phase::Executing), None, now);
     }
 

@@ -185,8 +185,8 @@ impl Simulation {
         self.served += 1;
         self.count(level).1 += 1;
         self.held.insert(id, (Arc::clone(level), Held::Served(seat)));
-        let took = self.rng.below(20_000);
-        self.later(took, Event::Leave(id));
+        let duration = self.rng.below(20_000);
+        self.later(duration, Event::Leave(id));
     }
 
     fn poll(&mut self, id: u64) {

@@ -78,7 +78,7 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
         &path,
         new_spec,
         old_spec,
-        update::Mutable::of(old, &context.settings.gates),
+        update::MutableFields::of(old, &context.settings.gates),
         &mut errors,
     );
     scheduling::policy_unchanged(&path.child("scheduling"), new_spec, old_spec, &mut errors);

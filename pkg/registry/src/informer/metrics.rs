@@ -85,8 +85,8 @@ impl ResourceMetrics {
     }
 
     /// Records the time to apply a change to a view.
-    pub(super) fn record_processing(&self, took: Duration) {
-        self.processing_seconds.observe_duration(took);
+    pub(super) fn record_processing(&self, duration: Duration) {
+        self.processing_seconds.observe_duration(duration);
     }
 }
 

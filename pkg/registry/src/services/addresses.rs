@@ -214,9 +214,9 @@ impl Addresses {
                     .iter()
                     .find(|range_state| range_state.ready && range_state.range.is_usable(address));
                 let Some(RangeState { range, .. }) = range else { return Err(AddressError::NoRange) };
-                let began = Instant::now();
+                let start = Instant::now();
                 let created = self.create(service, address).await;
-                self.metrics.address(range, Scope::Static, created.is_ok(), began.elapsed());
+                self.metrics.address(range, Scope::Static, created.is_ok(), start.elapsed());
                 created.map(|()| address)
             }
             None => self.allocate_any(service, ranges).await,
@@ -229,9 +229,9 @@ impl Addresses {
         ranges: &[RangeState],
     ) -> std::result::Result<IpAddr, AddressError> {
         for RangeState { range, .. } in ranges.iter().filter(|state| state.ready) {
-            let began = Instant::now();
+            let start = Instant::now();
             let result = self.allocate_in_range(service, range).await;
-            self.metrics.address(range, Scope::Dynamic, result.is_ok(), began.elapsed());
+            self.metrics.address(range, Scope::Dynamic, result.is_ok(), start.elapsed());
             match result {
                 Err(AddressError::Full) => {}
                 result => return result,

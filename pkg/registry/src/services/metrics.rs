@@ -133,10 +133,10 @@ impl AllocatorMetrics {
     }
 
     /// Records the allocation of an address from a range: result and duration.
-    pub(super) fn address(&self, range: &AddressRange, scope: Scope, succeeded: bool, took: Duration) {
+    pub(super) fn address(&self, range: &AddressRange, scope: Scope, succeeded: bool, duration: Duration) {
         let counts = if succeeded { &self.total } else { &self.errors };
         counts.with([&range.text, scope.name()]).increment();
-        self.seconds.with([&range.text]).observe_duration(took);
+        self.seconds.with([&range.text]).observe_duration(duration);
     }
 
     /// Records the allocation of a node port.

@@ -128,7 +128,7 @@ impl<'a> Decoder<'a> {
             if let (true, Key::Text(name)) = (message.open, &key) {
                 let name = String::from_utf8_lossy(name).into_owned();
                 seen.mark(key, at)?;
-                self.charge(|room| room.entry(object.len()))?;
+                self.charge(|budget| budget.entry(object.len()))?;
                 object.insert(name, self.any()?);
                 return Ok(());
             }
@@ -227,7 +227,7 @@ impl<'a> Decoder<'a> {
                 let decoded = match decoder.text("string".into()) {
                     Ok(text) => {
                         key = text.unwrap_or(key);
-                        decoder.charge(|room| room.entry(object.len())).and_then(|()| value(decoder))
+                        decoder.charge(|budget| budget.entry(object.len())).and_then(|()| value(decoder))
                     }
                     Err(error) => decoder.scan.skip().and(Err(error)),
                 };
@@ -331,7 +331,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn item<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        self.charge(|room| room.items(1))?;
+        self.charge(|budget| budget.items(1))?;
         decode(self)
     }
 

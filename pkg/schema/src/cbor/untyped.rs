@@ -17,8 +17,8 @@ use crate::text::go_text;
 /// # Errors
 /// As for [`decode_within`](super::decode_within); also an error if the value is not a map. Null is `None`.
 pub fn decode_untyped(bytes: &[u8]) -> Result<Option<Object>, Error> {
-    let room = DecodeBudget::of_body(bytes.len());
-    Decoder::new(Scanner::checked(bytes)?, true, 0).with_budget(room).any_object()
+    let budget = DecodeBudget::of_body(bytes.len());
+    Decoder::new(Scanner::checked(bytes)?, true, 0).with_budget(budget).any_object()
 }
 
 impl Decoder<'_> {

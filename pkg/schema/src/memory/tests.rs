@@ -28,9 +28,9 @@ fn proto_pod(count: usize) -> Vec<u8> {
 
 fn check(count: usize, accepted: bool) {
     let text = json_pod(count);
-    let room = DecodeBudget::of_body(text.len());
+    let budget = DecodeBudget::of_body(text.len());
     let refused = !accepted;
-    let by_json = json::decode_within(&POD, &text, room);
+    let by_json = json::decode_within(&POD, &text, budget);
     assert_eq!(matches!(by_json, Err(json::Error::BudgetExceeded(_))), refused, "JSON of {count}");
     let bytes = cbor_pod(count);
     let by_cbor = cbor::decode_within(&POD, &bytes, DecodeBudget::of_body(bytes.len()));
@@ -52,10 +52,10 @@ fn lists_of_empty_items_are_bounded() {
 #[test]
 fn untyped_nested_lists_are_bounded() {
     let text = format!("[{}[]]", "[[]],".repeat(150_000));
-    let room = DecodeBudget::of_body(text.len());
+    let budget = DecodeBudget::of_body(text.len());
     let flat = format!("[{}0]", "0,".repeat(1_400_000));
     assert!(json::decode_untyped_within(flat.as_bytes(), DecodeBudget::of_body(0)).is_err());
-    assert!(json::decode_untyped_within(text.as_bytes(), room).is_ok());
+    assert!(json::decode_untyped_within(text.as_bytes(), budget).is_ok());
     let objects = format!("[{}0]", "{\"\":0},".repeat(500_000));
     let refused = json::decode_untyped_within(objects.as_bytes(), DecodeBudget::of_body(objects.len()));
     assert_eq!(refused.unwrap_err(), json::Error::BudgetExceeded(BudgetExceeded));
@@ -77,7 +77,7 @@ fn config_maps_fit_up_to_the_storage_limit() {
 fn realistic_lists_fit() {
     for item in ["{\"cidr\":\"10.0.0.0/24\"}", "{\"ip\":\"10.255.255.255\"}"] {
         let text = format!("[{}]", vec![item; 20_000].join(","));
-        let room = DecodeBudget::of_body(text.len());
-        assert!(json::decode_untyped_within(text.as_bytes(), room).is_ok());
+        let budget = DecodeBudget::of_body(text.len());
+        assert!(json::decode_untyped_within(text.as_bytes(), budget).is_ok());
     }
 }

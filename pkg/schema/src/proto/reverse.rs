@@ -27,8 +27,8 @@ impl<'o> Reverse<'o> {
             self.grow(bytes.len());
         }
         let start = self.at - bytes.len();
-        if let Some(room) = self.buffer.get_mut(start..self.at) {
-            room.copy_from_slice(bytes);
+        if let Some(target) = self.buffer.get_mut(start..self.at) {
+            target.copy_from_slice(bytes);
         }
         self.at = start;
     }
@@ -64,8 +64,8 @@ impl<'o> Reverse<'o> {
     fn grow(&mut self, more: usize) {
         let old_len = self.buffer.len();
         let used = self.len();
-        let room = (used + more).max(256) * 2;
-        self.buffer.resize(self.base + room, 0);
+        let capacity = (used + more).max(256) * 2;
+        self.buffer.resize(self.base + capacity, 0);
         let at = self.buffer.len() - used;
         self.buffer.copy_within(old_len - used..old_len, at);
         self.at = at;

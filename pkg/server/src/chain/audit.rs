@@ -162,8 +162,8 @@ impl AuditRecord {
         recorded
     }
 
-    pub(crate) fn record_authentication(&self, took: Duration) {
-        self.latencies.took(Step::Authentication, took);
+    pub(crate) fn record_authentication(&self, duration: Duration) {
+        self.latencies.record(Step::Authentication, duration);
     }
 
     /// Returns the span of the handler, in which the steps of an audited request are timed.

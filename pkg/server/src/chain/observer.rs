@@ -98,9 +98,9 @@ impl Observer {
         outcome: Result<&Authenticated, &Unauthenticated>,
         start: Instant,
     ) {
-        let took = self.metrics().filters.observe_since(Filter::Authentication, start) - start;
-        self.metrics().authentications.count(outcome, took);
-        self.audit_record.as_ref().inspect(|recording| recording.record_authentication(took));
+        let duration = self.metrics().filters.observe_since(Filter::Authentication, start) - start;
+        self.metrics().authentications.count(outcome, duration);
+        self.audit_record.as_ref().inspect(|recording| recording.record_authentication(duration));
     }
 
     /// Records that the request was received, if it is audited. False if the record is required and failed: then the
@@ -112,10 +112,10 @@ impl Observer {
         sender: Option<&Authenticated>,
     ) -> bool {
         let Some(recording) = &self.audit_record else { return true };
-        let began = Instant::now();
+        let start = Instant::now();
         let recorded = recording.record_received(context, uri, sender.map(Authenticated::user));
         if recorded {
-            self.metrics().filters.observe_since(Filter::Audit, began);
+            self.metrics().filters.observe_since(Filter::Audit, start);
         }
         recorded
     }
@@ -166,14 +166,14 @@ impl Observer {
     /// Records the start of a response, whose body is still to be sent. Returns the time since the request was
     /// received. `queue_time` is the time that the request was queued.
     pub(super) fn record_response(&mut self, response: &mut Response, queue_time: Duration) -> Duration {
-        let took = self.response.received().elapsed();
-        self.audit_record.as_ref().inspect(|recording| recording.record_response(response, took));
+        let duration = self.response.received().elapsed();
+        self.audit_record.as_ref().inspect(|recording| recording.record_response(response, duration));
         let progress = response.extensions_mut().remove::<Progress>();
         if let Some(tracked) = &mut self.console_entry {
             tracked.set_response(response.status(), progress);
         }
-        self.response.record_response(response.status(), queue_time, took);
-        took
+        self.response.record_response(response.status(), queue_time, duration);
+        duration
     }
 
     /// A request is turned away before anything but the metrics observes it.
@@ -228,9 +228,9 @@ impl StepTimer<'_> {
         if let (Some(audit_record), EffectiveUser::Other { user, constraint }) = (audit_record, actor) {
             audit_record.record_impersonation(user, constraint);
         }
-        let took = self.record_step(filter);
+        let duration = self.record_step(filter);
         if matches!(actor, EffectiveUser::Other { .. }) {
-            Span::record_step(Step::Impersonation, took);
+            Span::record_step(Step::Impersonation, duration);
         }
         console_entry.as_ref().inspect(|console_entry| console_entry.set_stage(Stage::Queue));
     }
@@ -244,9 +244,9 @@ impl StepTimer<'_> {
 
     /// Records the decision of the authorizer.
     pub(super) fn record_authorization(&mut self, outcome: &Result<Authorized, Unauthorized>, notes: &Notes) {
-        let took = self.record_step(Filter::Authorization);
-        Span::record_step(Step::Authorization, took);
-        self.observer.metrics().authorizations.count(outcome, took);
+        let duration = self.record_step(Filter::Authorization);
+        Span::record_step(Step::Authorization, duration);
+        self.observer.metrics().authorizations.count(outcome, duration);
         self.observer.audit_record.as_ref().inspect(|_| note_decision(notes, outcome));
         if outcome.is_ok() {
             self.observer.console_entry.as_ref().inspect(|tracked| tracked.set_stage(Stage::Work));

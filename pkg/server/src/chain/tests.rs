@@ -84,7 +84,7 @@ async fn each_step_can_reject() {
         )
         .await;
     strict.check("GET /api/v1/who", &[MASTER], 200, "root").await;
-    assert_eq!(strict.script.begun.load(SeqCst), 1);
+    assert_eq!(strict.script.started.load(SeqCst), 1);
 }
 
 #[tokio::test]
@@ -333,7 +333,7 @@ async fn expensive_writes_run_in_cpu_pool() {
         assert_eq!(setup.send(method, target, &[]).await.0, 200, "{line}");
     }
     assert!((&mut heavy).now_or_never().is_none());
-    assert_eq!(setup.script.begun.load(SeqCst), 3, "no heavy one has begun");
+    assert_eq!(setup.script.started.load(SeqCst), 3, "no heavy one has begun");
     drop(gate);
     let answers = heavy.await;
     assert!(busy.await.unwrap().is_ok());
@@ -420,7 +420,7 @@ async fn impersonation_headers_are_never_ignored() {
             "who is forbidden: User \"ann\" cannot list resource \"who\" in API group \"\" at the cluster scope",
         )
         .await;
-    assert_eq!(strict.script.begun.load(SeqCst), 0);
+    assert_eq!(strict.script.started.load(SeqCst), 0);
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ impl Authentications {
         }
     }
 
-    pub(crate) fn count(&self, outcome: Result<&Authenticated, &Unauthenticated>, took: Duration) {
+    pub(crate) fn count(&self, outcome: Result<&Authenticated, &Unauthenticated>, duration: Duration) {
         let result = match outcome {
             Ok(sender) => {
                 let name = &sender.user().name;
@@ -83,7 +83,7 @@ impl Authentications {
             Err(Unauthenticated::Rejected) => 2,
         };
         self.attempts.get(result).inspect(|count| count.increment());
-        self.durations.get(result).inspect(|durations| durations.observe_duration(took));
+        self.durations.get(result).inspect(|durations| durations.observe_duration(duration));
     }
 
     /// Records the remaining lifetime of a client certificate in seconds. All expired certificates count the

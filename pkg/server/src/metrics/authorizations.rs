@@ -38,7 +38,7 @@ impl Authorizations {
         }
     }
 
-    pub(crate) fn count(&self, outcome: &Result<Authorized, Unauthorized>, took: Duration) {
+    pub(crate) fn count(&self, outcome: &Result<Authorized, Unauthorized>, duration: Duration) {
         let result = match outcome {
             Ok(_) => 0,
             Err(Unauthorized::Forbidden { denied: true, .. }) => 1,
@@ -47,7 +47,7 @@ impl Authorizations {
         };
         if let (Some(count), Some(times)) = (self.attempts.get(result), self.durations.get(result)) {
             count.increment();
-            times.observe_duration(took);
+            times.observe_duration(duration);
         }
     }
 }

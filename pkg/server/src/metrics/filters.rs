@@ -56,9 +56,9 @@ impl Filters {
     }
 
     /// Records the duration of a step.
-    pub(crate) fn observe(&self, filter: Filter, took: Duration) {
+    pub(crate) fn observe(&self, filter: Filter, duration: Duration) {
         if let Some(times) = self.0.get(filter as usize) {
-            times.observe_duration(took);
+            times.observe_duration(duration);
         }
     }
 }

@@ -63,14 +63,14 @@ impl Impersonations {
     }
 
     /// Counts an impersonation attempt, with the mode that allowed it.
-    pub(crate) fn attempt(&self, mode: Option<Mode>, took: Duration) {
+    pub(crate) fn attempt(&self, mode: Option<Mode>, duration: Duration) {
         let durations = mode.map_or(&self.denied, |mode| mode.of(&self.allowed));
-        durations.observe_duration(took);
+        durations.observe_duration(duration);
     }
 
-    pub(crate) fn check(&self, mode: Mode, allowed: bool, took: Duration) {
+    pub(crate) fn check(&self, mode: Mode, allowed: bool, duration: Duration) {
         let [of_allowed, of_denied] = mode.of(&self.checks);
-        if allowed { of_allowed } else { of_denied }.observe_duration(took);
+        if allowed { of_allowed } else { of_denied }.observe_duration(duration);
     }
 }
 

@@ -104,7 +104,7 @@ impl ResponseRecord {
 
 impl ResponseRecord {
     /// Logs a slow request with the duration of its steps.
-    fn log(&self, context: &RequestContext, code: StatusCode, took: Duration) {
+    fn log(&self, context: &RequestContext, code: StatusCode, duration: Duration) {
         let RequestContext { info, user_agent, audit_id, .. } = context;
         let answering = Duration::from_micros(self.response_start_micros.into());
         tracing::info!(
@@ -116,8 +116,8 @@ impl ResponseRecord {
             client = context.source_addresses().next().map(tracing::field::display),
             bytes = self.bytes,
             answering = ?answering,
-            sending = ?took.saturating_sub(answering),
-            took = ?took,
+            sending = ?duration.saturating_sub(answering),
+            took = ?duration,
             "slow request"
         );
     }
@@ -130,14 +130,14 @@ impl Drop for ResponseRecord {
             requests.add_long_running(labels, -1);
         }
         if let Some(code) = self.code {
-            let took = self.received.elapsed();
+            let duration = self.received.elapsed();
             let queue_time = Duration::from_micros(self.queue_micros.into());
-            requests.count_response(self.labels, code.as_u16(), [took, queue_time], self.bytes);
-            self.directive.inspect(|directive| self.metrics.validated.count(*directive, took));
+            requests.count_response(self.labels, code.as_u16(), [duration, queue_time], self.bytes);
+            self.directive.inspect(|directive| self.metrics.validated.count(*directive, duration));
             let Some(context) = self.context.as_deref() else { return };
             context.body.bytes().inspect(|bytes| requests.read(self.labels, *bytes));
-            if took >= SLOW {
-                self.log(context, code, took);
+            if duration >= SLOW {
+                self.log(context, code, duration);
             }
         }
     }

@@ -28,7 +28,7 @@ struct State {
     /// Blocks that were ever written; the others are holes and need no space.
     blocks: BTreeSet<u64>,
     /// Capacity in blocks.
-    room: usize,
+    capacity: usize,
     /// True if writes and syncs fail.
     broken: bool,
     /// True if the next sync fails, once.
@@ -46,7 +46,7 @@ impl SimDisk {
             seen: Vec::new(),
             unsynced: BTreeSet::new(),
             blocks: BTreeSet::new(),
-            room: usize::MAX,
+            capacity: usize::MAX,
             broken: false,
             sync_fails: false,
             power: u64::MAX,
@@ -69,7 +69,7 @@ impl SimDisk {
     /// Leaves this many free blocks.
     pub(super) fn leave_room(&self, blocks: usize) {
         let mut state = self.state();
-        state.room = state.blocks.len().saturating_add(blocks);
+        state.capacity = state.blocks.len().saturating_add(blocks);
     }
 
     pub(super) fn set_broken(&self, broken: bool) {
@@ -168,7 +168,7 @@ impl StorageBackend for File {
         let mut state = self.state_mut()?;
         let end = offset as usize + data.len();
         for block in offset / BLOCK..(end as u64).div_ceil(BLOCK) {
-            if !state.blocks.contains(&block) && state.blocks.len() >= state.room {
+            if !state.blocks.contains(&block) && state.blocks.len() >= state.capacity {
                 return Err(io::ErrorKind::StorageFull.into());
             }
             state.blocks.insert(block);

@@ -71,12 +71,12 @@ impl ConversionMetrics {
         definition: &str,
         from: &str,
         to: &str,
-        took: Duration,
+        duration: Duration,
     ) {
         let succeeded = if ended == CallResult::Success { "true" } else { "false" };
         let labels = [definition, version(from), succeeded, version(to)];
-        self.by_end.with(ended.labels()).observe_duration(took);
-        self.by_definition.with(labels).observe_duration(took);
+        self.by_end.with(ended.labels()).observe_duration(duration);
+        self.by_definition.with(labels).observe_duration(duration);
     }
 }
 

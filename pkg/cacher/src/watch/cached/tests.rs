@@ -121,12 +121,12 @@ async fn bookmarks_come_every_minute_and_before_end() {
     let check = async |start, bookmarks, expected: &[(u64, &str)]| {
         let fixture = Fixture::new(Limits::default());
         let mut watch = fixture.watch(start, bookmarks, 100);
-        let begun = Instant::now();
+        let start = Instant::now();
         fixture.fresh.store(30, SeqCst);
         ready(&mut watch);
         for (seconds, event) in expected {
             assert_eq!(next(&mut watch).await, *event);
-            assert_eq!(begun.elapsed().as_secs(), *seconds, "{event}");
+            assert_eq!(start.elapsed().as_secs(), *seconds, "{event}");
         }
     };
     let expected = [(60, "Bookmark - 30"), (98, "Bookmark - 30"), (100, "the end"), (100, "the end")];

@@ -54,10 +54,10 @@ fn families_are_sorted_and_unused_series_omitted() {
 fn histogram_bounds_are_inclusive_and_follow_labels() {
     let registry = MetricsRegistry::default();
     let sizes: HistogramVec<1> = registry.register_vec(&SENT);
-    let took = registry.register(&TOOK);
+    let duration = registry.register(&TOOK);
     sizes.with(["unused"]);
     [1, 2, 10, 11].iter().for_each(|size| sizes.with(["y"]).observe(*size));
-    took.observe_duration(std::time::Duration::from_millis(750));
+    duration.observe_duration(std::time::Duration::from_millis(750));
     assert_eq!(
         registry.to_string(),
         "# HELP sizes Sizes.\n\
@@ -75,11 +75,11 @@ fn histogram_bounds_are_inclusive_and_follow_labels() {
          took_seconds_sum 0.75\n\
          took_seconds_count 1\n"
     );
-    let copy = took.deep_clone();
-    took.observe_duration(std::time::Duration::from_secs(2));
-    assert_eq!((copy.count(), took.count()), (1, 2));
-    assert_eq!(took.distribution().buckets, [(0.5, 0), (1.0, 1)]);
-    copy.add_all(&took);
+    let copy = duration.deep_clone();
+    duration.observe_duration(std::time::Duration::from_secs(2));
+    assert_eq!((copy.count(), duration.count()), (1, 2));
+    assert_eq!(duration.distribution().buckets, [(0.5, 0), (1.0, 1)]);
+    copy.add_all(&duration);
     assert_eq!((copy.distribution().count, copy.distribution().sum), (3, 3.5));
 }
 

@@ -22,9 +22,9 @@ fn registry() -> MetricsRegistry {
     let waiting = registry.register_vec(&WAITING);
     waiting.with(["read"]).set(7);
     waiting.with(["write"]).set(1);
-    let took: HistogramVec<1> = registry.register_vec(&TOOK);
+    let duration: HistogramVec<1> = registry.register_vec(&TOOK);
     for (verb, values) in [("GET", [1, 2]), ("PUT", [1, 0])] {
-        values.iter().for_each(|value| took.with([verb]).observe(*value));
+        values.iter().for_each(|value| duration.with([verb]).observe(*value));
     }
     registry
 }

@@ -150,10 +150,10 @@ impl StoreTimes {
         Some(Arc::clone(calls.entry(labels).or_default()))
     }
 
-    fn record(&self, key: &str, operation: usize, took: Duration, failed: bool) {
+    fn record(&self, key: &str, operation: usize, duration: Duration, failed: bool) {
         let Some(calls) = self.of(key) else { return };
         let Some(calls) = calls.get(operation) else { return };
-        calls.durations.observe_duration(took);
+        calls.durations.observe_duration(duration);
         calls.failed.add(failed.into());
     }
 
@@ -249,10 +249,10 @@ impl MeasuredStore {
         let active = self.times.begin(operation, start);
         let result = call.await;
         drop(active);
-        let took = start.elapsed();
-        Span::record_step(Step::Storage, took);
+        let duration = start.elapsed();
+        Span::record_step(Step::Storage, duration);
         if let Some(key) = key.strip_prefix(&self.prefix) {
-            self.times.record(key, operation, took, result.is_err());
+            self.times.record(key, operation, duration, result.is_err());
         }
         result
     }
@@ -275,10 +275,10 @@ impl Storage for MeasuredStore {
         start: &str,
         revision: Revision,
     ) -> Result<Option<ListStream>, Error> {
-        let begun = Instant::now();
+        let call_start = Instant::now();
         let opened = self.inner.list_stream(prefix, start, revision).await;
         let Some(key) = prefix.strip_prefix(&self.prefix) else { return opened };
-        let begin = || StreamMeasurement::begin(&self.times, key, begun);
+        let begin = || StreamMeasurement::begin(&self.times, key, call_start);
         match opened {
             Ok(None) => Ok(None),
             Ok(Some(list)) => {

@@ -19,14 +19,14 @@ const SCHEDULING: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
 
 /// Mutable parts of the template of a suspended job.
 #[derive(Clone, Copy)]
-pub(super) struct Mutable {
+pub(super) struct MutableFields {
     /// Labels, annotations and scheduling fields (KEP-2926).
     scheduling: bool,
     /// Resources of containers (KEP-5440).
     resources: bool,
 }
 
-impl Mutable {
+impl MutableFields {
     /// Returns the mutable parts for a job. With the gates, the job must have no running pod; without them, only a job
     /// that has never started has mutable parts.
     pub(super) fn of(job: &Object, gates: &Gates) -> Self {
@@ -41,7 +41,10 @@ impl Mutable {
         } else {
             suspended && !has_started
         };
-        Mutable { scheduling, resources: idle && gates.enabled(Gate::MutablePodResourcesForSuspendedJobs) }
+        MutableFields {
+            scheduling,
+            resources: idle && gates.enabled(Gate::MutablePodResourcesForSuspendedJobs),
+        }
     }
 }
 
@@ -50,7 +53,7 @@ pub(super) fn unchanged(
     path: &Path<'_>,
     new: &Object,
     old: &Object,
-    mutable: Mutable,
+    mutable: MutableFields,
     errors: &mut ErrorList,
 ) {
     let check_immutable = |member: &str, errors: &mut ErrorList| {
@@ -80,7 +83,7 @@ fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorLi
 }
 
 /// Checks that a template changed only in its mutable parts.
-fn template(path: &Path<'_>, new: &Object, old: &Object, mutable: Mutable, errors: &mut ErrorList) {
+fn template(path: &Path<'_>, new: &Object, old: &Object, mutable: MutableFields, errors: &mut ErrorList) {
     let empty = Object::new();
     let new = child(new, "template").unwrap_or(&empty);
     let mut old = child(old, "template").cloned().unwrap_or_default();

@@ -96,8 +96,8 @@ fn shorten_grace(object: &Object, now: i64, requested: Option<i64>) -> Stage {
     if requested >= current {
         return Stage::Terminating;
     }
-    let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
-    let end = begun.saturating_add(requested);
+    let start = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
+    let end = start.saturating_add(requested);
     Stage::Continue(if end < now {
         Grace::Shorten { end: now, seconds: i64::from(requested != 0) }
     } else {

@@ -75,7 +75,7 @@ fn world_with(pool: &Pool) -> World {
 struct Meddler<'w> {
     world: &'w World,
     seen: Mutex<Vec<String>>,
-    said: Mutex<Vec<String>>,
+    warnings: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -107,13 +107,13 @@ impl Admit for Meddler<'_> {
     }
 
     fn warn(&self, text: String) {
-        self.said.lock().unwrap().push(text);
+        self.warnings.lock().unwrap().push(text);
     }
 }
 
 impl Meddler<'_> {
     fn of(world: &World) -> Meddler<'_> {
-        Meddler { world, seen: Mutex::default(), said: Mutex::default() }
+        Meddler { world, seen: Mutex::default(), warnings: Mutex::default() }
     }
 
     async fn set(&self, data: Value) -> Result<super::super::UpdateOutcome> {
@@ -183,7 +183,7 @@ async fn mutated_object_is_validated_and_created() {
     let request = CreateRequest { user: &world.user, dry_run: false, shares_labels: false, admit: &meddler };
     let object = named("configmaps", "a", json!({"data": {"k": "1"}}));
     let created = world.registry.create(&target("configmaps", ""), object, request).await.unwrap();
-    assert_eq!(*meddler.said.lock().unwrap(), ["mutating", "validating"]);
+    assert_eq!(*meddler.warnings.lock().unwrap(), ["mutating", "validating"]);
     assert_eq!(decode("configmaps", created.as_ref())["data"]["mutated"], "yes");
     let refused = named("configmaps", "b", json!({"data": {"refuse": ""}}));
     assert!(world.registry.create(&target("configmaps", ""), refused, request).await.is_err());
@@ -194,7 +194,7 @@ async fn mutated_object_is_validated_and_created() {
 struct Editor {
     annotation: Option<&'static str>,
     shares_labels: Option<bool>,
-    said: Mutex<Vec<String>>,
+    warnings: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -215,7 +215,7 @@ impl Admit for Editor {
     }
 
     fn warn(&self, text: String) {
-        self.said.lock().unwrap().push(text);
+        self.warnings.lock().unwrap().push(text);
     }
 }
 
@@ -231,7 +231,7 @@ impl Editor {
 #[tokio::test]
 async fn warnings_cover_annotations_from_admission() {
     let key = "container.apparmor.security.beta.kubernetes.io/c";
-    let editor = Editor { annotation: Some(key), shares_labels: None, said: Mutex::default() };
+    let editor = Editor { annotation: Some(key), shares_labels: None, warnings: Mutex::default() };
     let pod = named("pods", "a", json!({"spec": {"containers": [{"name": "c", "image": "i"}]}}));
     let created = editor.create("pods", pod, false).await;
     let profile = &created["spec"]["containers"][0]["securityContext"]["appArmorProfile"]["type"];
@@ -239,7 +239,7 @@ async fn warnings_cover_annotations_from_admission() {
     let warning = format!(
         "metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
     );
-    assert_eq!(*editor.said.lock().unwrap(), [warning]);
+    assert_eq!(*editor.warnings.lock().unwrap(), [warning]);
 }
 
 /// Moves every object to another namespace.
@@ -282,7 +282,7 @@ async fn admission_cannot_move_an_object() {
 #[tokio::test]
 async fn job_mutation_decides_label_sharing() {
     let check = async |sent, edited, shares| {
-        let editor = Editor { annotation: None, shares_labels: edited, said: Mutex::default() };
+        let editor = Editor { annotation: None, shares_labels: edited, warnings: Mutex::default() };
         let template = json!({
             "metadata": {"labels": {"a": "b"}},
             "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},

@@ -198,9 +198,9 @@ async fn events_expire() {
     let world = World::new();
     world.create_object("events", "e", json!({"involvedObject": {"namespace": NAMESPACE}})).await;
     let mut changes = world.store.watch("/registry/events/", Default::default()).await.unwrap();
-    let begun = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     futures::StreamExt::next(&mut changes).await.unwrap().unwrap();
-    assert_eq!(begun.elapsed().as_secs(), EVENT_TTL.as_secs());
+    assert_eq!(start.elapsed().as_secs(), EVENT_TTL.as_secs());
     assert_eq!(failure(world.get("events", "e").await).0, 404);
 }
 

@@ -48,9 +48,9 @@ async fn wait_for_view_times_out() {
     let cluster = Cluster::empty(true).await;
     let (view, _later, task) = when_asked(&cluster);
     task.abort();
-    let began = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     view.start_loading().unwrap().await;
-    assert_eq!(began.elapsed(), Duration::from_secs(10));
+    assert_eq!(start.elapsed(), Duration::from_secs(10));
 }
 
 #[tokio::test(start_paused = true)]

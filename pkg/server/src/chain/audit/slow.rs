@@ -49,9 +49,9 @@ mod tests {
     #[test]
     fn slow_request_has_latency_annotations() {
         let latencies = Latencies::default();
-        latencies.took(Step::Authentication, Duration::from_micros(12));
-        latencies.took(Step::Storage, Duration::from_millis(400));
-        latencies.took(Step::Queue, Duration::ZERO);
+        latencies.record(Step::Authentication, Duration::from_micros(12));
+        latencies.record(Step::Storage, Duration::from_millis(400));
+        latencies.record(Step::Queue, Duration::ZERO);
         let check = |total: i64, answering: Option<u64>, expected: &[(&str, &str)]| {
             let got = annotations(total, &latencies, answering.map(Duration::from_millis));
             let got: Vec<_> = got.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();

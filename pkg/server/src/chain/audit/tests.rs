@@ -268,7 +268,7 @@ async fn early_disconnect_is_recorded() {
 async fn request_fails_if_audit_fails() {
     let world = World::of("rules: [{level: Metadata}]", Mode::AlwaysAllow, true);
     assert_eq!(world.send("GET /api/v1/who", &[MASTER], "").await, 500);
-    assert_eq!(world.script.begun.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert_eq!(world.script.started.load(std::sync::atomic::Ordering::SeqCst), 0);
     let page = world.registry.to_string();
     assert!(page.contains("apiserver_audit_requests_rejected_total 1\n"), "{page}");
 }

@@ -12,7 +12,7 @@ use super::*;
 struct Client {
     writes: Vec<Vec<u8>>,
     flushes: usize,
-    room: usize,
+    capacity: usize,
     disconnected: bool,
     /// Task that waits for input.
     reader: Option<Waker>,
@@ -34,11 +34,11 @@ impl AsyncWrite for Client {
         if self.disconnected {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        if self.room == 0 {
+        if self.capacity == 0 {
             return Poll::Pending;
         }
-        let count = buf.len().min(self.room);
-        self.room -= count;
+        let count = buf.len().min(self.capacity);
+        self.capacity -= count;
         self.writes.push(buf[..count].to_vec());
         Poll::Ready(Ok(count))
     }
@@ -62,9 +62,9 @@ impl Wake for Wakes {
     }
 }
 
-fn gathered(gathers: bool, room: usize) -> CoalescingWriter<Client> {
+fn gathered(gathers: bool, capacity: usize) -> CoalescingWriter<Client> {
     CoalescingWriter::new(
-        Client { writes: Vec::new(), flushes: 0, room, disconnected: false, reader: None },
+        Client { writes: Vec::new(), flushes: 0, capacity, disconnected: false, reader: None },
         gathers,
     )
 }
@@ -148,7 +148,7 @@ fn unread_output_blocks_writer() {
     assert!(!frame(&mut output, &mut cx, b"more"));
     assert!(output.poll_driving(pin!(std::future::pending::<()>()), &mut cx).is_pending());
     assert_eq!(sizes(&output), [1000]);
-    output.lock().stream.room = usize::MAX;
+    output.lock().stream.capacity = usize::MAX;
     assert!(frame(&mut output, &mut cx, b"more"), "there is room again");
     assert!(Pin::new(&mut output).poll_shutdown(&mut cx).is_ready());
     assert_eq!(output.lock().stream.writes.concat(), [&bytes[..], b"more"].concat());

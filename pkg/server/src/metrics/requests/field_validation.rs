@@ -40,7 +40,7 @@ impl FieldValidationHistograms {
         FieldValidationHistograms(DIRECTIVES.map(|directive| durations.with([directive])))
     }
 
-    pub(crate) fn count(&self, Directive(at): Directive, took: Duration) {
-        self.0.get(usize::from(at)).inspect(|times| times.observe_duration(took));
+    pub(crate) fn count(&self, Directive(at): Directive, duration: Duration) {
+        self.0.get(usize::from(at)).inspect(|times| times.observe_duration(duration));
     }
 }
