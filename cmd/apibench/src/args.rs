@@ -1,5 +1,6 @@
 //! Command line: servers, workloads and their sizes.
 
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -141,8 +142,26 @@ fn members(total: u64, classes: u64, class: u64) -> u64 {
 
 /// Error of an option's value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct SpecError(String);
+pub(crate) enum SpecError {
+    #[error("{0:?} is not KEY=VALUE")]
+    NoPair(String),
+    #[error("unknown key {0:?}")]
+    UnknownKey(String),
+    #[error("{key} {value:?}: {source}")]
+    ProcessId { key: &'static str, value: String, source: ParseIntError },
+    #[error("name= is missing")]
+    NoName,
+    #[error("url= or kubeconfig= is missing")]
+    NoUrl,
+    #[error("cert= and key= go together")]
+    CertWithoutKey,
+    #[error("must begin with name=")]
+    NameNotFirst,
+    #[error(",cmd= is missing")]
+    NoCommand,
+    #[error("the name and the command must not be empty")]
+    Empty,
+}
 
 /// A server from the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -173,36 +192,37 @@ impl FromStr for ServerSpec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let mut spec = Self::default();
         for pair in text.split(',') {
-            let (key, value) =
-                pair.split_once('=').ok_or_else(|| SpecError(format!("{pair:?} is not KEY=VALUE")))?;
+            let (key, value) = pair.split_once('=').ok_or_else(|| SpecError::NoPair(pair.to_owned()))?;
             let text = || Some(value.to_owned());
             let file = || Some(PathBuf::from(value));
+            let process = |key| {
+                value.parse::<u32>().map_err(|source| SpecError::ProcessId {
+                    key,
+                    value: value.to_owned(),
+                    source,
+                })
+            };
             match key {
                 "name" => spec.name = value.to_owned(),
                 "url" => spec.url = text(),
-                "pid" => {
-                    spec.pid = Some(value.parse().map_err(|e| SpecError(format!("pid {value:?}: {e}")))?)
-                }
-                "store" => {
-                    spec.store_pid =
-                        Some(value.parse().map_err(|e| SpecError(format!("store {value:?}: {e}")))?)
-                }
+                "pid" => spec.pid = Some(process("pid")?),
+                "store" => spec.store_pid = Some(process("store")?),
                 "token" => spec.token = text(),
                 "ca" => spec.ca = file(),
                 "cert" => spec.cert = file(),
                 "key" => spec.key = file(),
                 "kubeconfig" => spec.kubeconfig = file(),
-                _ => return Err(SpecError(format!("unknown key {key:?}"))),
+                _ => return Err(SpecError::UnknownKey(key.to_owned())),
             }
         }
         if spec.name.is_empty() {
-            return Err(SpecError("name= is missing".to_owned()));
+            return Err(SpecError::NoName);
         }
         if spec.url.is_none() && spec.kubeconfig.is_none() {
-            return Err(SpecError("url= or kubeconfig= is missing".to_owned()));
+            return Err(SpecError::NoUrl);
         }
         if spec.cert.is_some() != spec.key.is_some() {
-            return Err(SpecError("cert= and key= go together".to_owned()));
+            return Err(SpecError::CertWithoutKey);
         }
         Ok(spec)
     }
@@ -221,11 +241,10 @@ impl FromStr for StartSpec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let rest = text.strip_prefix("name=").ok_or_else(|| SpecError("must begin with name=".to_owned()))?;
-        let (name, command) =
-            rest.split_once(",cmd=").ok_or_else(|| SpecError(",cmd= is missing".to_owned()))?;
+        let rest = text.strip_prefix("name=").ok_or(SpecError::NameNotFirst)?;
+        let (name, command) = rest.split_once(",cmd=").ok_or(SpecError::NoCommand)?;
         if name.is_empty() || command.is_empty() {
-            return Err(SpecError("the name and the command must not be empty".to_owned()));
+            return Err(SpecError::Empty);
         }
         Ok(Self { name: name.to_owned(), command: command.to_owned() })
     }
@@ -237,7 +256,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<ServerSpec, &str>) {
-        assert_eq!(text.parse::<ServerSpec>(), expected.map_err(|text| SpecError(text.to_owned())));
+        let parsed = text.parse::<ServerSpec>().map_err(|error| error.to_string());
+        assert_eq!(parsed, expected.map_err(str::to_owned));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl PodNodeSelector {
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
         let annotated = meta::annotation(&namespace, SELECTOR);
         parse(annotated.unwrap_or_else(|| self.configuration.selector(DEFAULT)))
-            .map_err(|error| Status::unmapped(error.0).into())
+            .map_err(|error| Status::unmapped(error.to_string()).into())
     }
 
     fn check_pod(&self, a: &Attributes<'_>, pod: &Object, labels: &[(String, String)]) -> Verdict {
@@ -58,7 +58,7 @@ impl PodNodeSelector {
             return Err(a.forbidden(CONFLICT));
         }
         let allowed = parse(self.configuration.selector(a.namespace));
-        let allowed = allowed.map_err(|error| Status::unmapped(error.0))?;
+        let allowed = allowed.map_err(|error| Status::unmapped(error.to_string()))?;
         if is_within(spec, &allowed) { Ok(()) } else { Err(a.forbidden(NOT_ALLOWED)) }
     }
 }
@@ -72,24 +72,29 @@ fn is_within(spec: &Object, allowed: &[(String, String)]) -> bool {
     allowed.is_empty() || pairs(spec, "nodeSelector").all(|(key, value)| is(key, value))
 }
 
-/// An invalid node selector. The text is upstream's.
+/// An invalid node selector. The texts are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-struct SelectorError(String);
+enum SelectorError {
+    #[error("invalid selector: [{0}]")]
+    Pair(String),
+    /// An invalid key or value of a label.
+    #[error("{0}")]
+    Label(Error),
+}
 
 /// Parses `key=value,key2=value2` (upstream's `ConvertSelectorToLabelsMap`).
 fn parse(selector: &str) -> Result<Vec<(String, String)>, SelectorError> {
     let parts = selector.split(',').filter(|_| !selector.is_empty());
     let pair = |part: &str| match part.split('=').collect::<Vec<_>>().as_slice() {
         [key, value] => label(key.trim(), value.trim()),
-        _ => Err(SelectorError(format!("invalid selector: [{part}]"))),
+        _ => Err(SelectorError::Pair(part.to_owned())),
     };
     parts.map(pair).collect()
 }
 
 fn label(key: &str, value: &str) -> Result<(String, String), SelectorError> {
     let invalid = |path: &Path<'_>, text: &str, messages: Vec<String>| {
-        SelectorError(Error::invalid(path, text, messages.join("; ")).to_string())
+        SelectorError::Label(Error::invalid(path, text, messages.join("; ")))
     };
     match (is_label_key(key), is_label_value(value)) {
         (messages, _) if !messages.is_empty() => Err(invalid(&Path::NIL, key, messages)),

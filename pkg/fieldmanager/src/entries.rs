@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::structured_merge::Set;
 use super::structured_merge::updater::{Managers, VersionedSet};
+use super::structured_merge::{FieldsError, Set};
+use apimachinery::go_quote::quote;
 use apimachinery::time::{UnixTime, parse_time};
 use jsontree::Value;
 use schema::json_write::write_string;
@@ -16,13 +17,35 @@ const FIELDS_V1: &str = "FieldsV1";
 
 /// Error of a managed fields entry, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct EntryError(String);
-
-impl EntryError {
-    fn new(text: impl Into<String>) -> Self {
-        EntryError(text.into())
-    }
+pub enum EntryError {
+    /// An unknown operation.
+    #[error("operation must be `Apply` or `Update`")]
+    Operation,
+    /// No version.
+    #[error("apiVersion must not be empty")]
+    NoVersion,
+    /// No format of the fields.
+    #[error("missing fieldsType in managed fields entry {index}")]
+    NoFieldsType {
+        /// Position of the entry.
+        index: usize,
+    },
+    /// An unknown format of the fields.
+    #[error("invalid fieldsType {} in managed fields entry {index}", quote(.fields_type))]
+    FieldsType {
+        /// Position of the entry.
+        index: usize,
+        /// The unknown format.
+        fields_type: String,
+    },
+    /// Invalid fields.
+    #[error("error decoding versioned set from {manager}: error decoding set: {source}")]
+    Fields {
+        /// Name of the manager.
+        manager: String,
+        /// Reason.
+        source: FieldsError,
+    },
 }
 
 /// Operation by which a manager owns its fields, in the order of the entries.
@@ -138,25 +161,20 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Origin, Set), EntryError
     let operation = match text(entry, "operation") {
         "Apply" => Operation::Apply,
         "Update" => Operation::Update,
-        _ => return Err(EntryError::new("operation must be `Apply` or `Update`")),
+        _ => return Err(EntryError::Operation),
     };
     if text(entry, "apiVersion").is_empty() {
-        return Err(EntryError::new("apiVersion must not be empty"));
+        return Err(EntryError::NoVersion);
     }
     match text(entry, "fieldsType") {
         FIELDS_V1 => {}
-        "" => return Err(EntryError::new(format!("missing fieldsType in managed fields entry {index}"))),
-        other => {
-            let quoted = apimachinery::go_quote::quote(other);
-            return Err(EntryError::new(format!(
-                "invalid fieldsType {quoted} in managed fields entry {index}"
-            )));
-        }
+        "" => return Err(EntryError::NoFieldsType { index }),
+        other => return Err(EntryError::FieldsType { index, fields_type: other.to_owned() }),
     }
     let fields = entry.get("fieldsV1").and_then(Value::as_str).unwrap_or("{}");
-    let set = Set::parse(fields.as_bytes()).map_err(|error| {
-        let manager = text(entry, "manager");
-        EntryError::new(format!("error decoding versioned set from {manager}: error decoding set: {error}"))
+    let set = Set::parse(fields.as_bytes()).map_err(|source| {
+        let manager = text(entry, "manager").to_owned();
+        EntryError::Fields { manager, source }
     })?;
     let origin = Origin {
         manager: text(entry, "manager").to_owned(),

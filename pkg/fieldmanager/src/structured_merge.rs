@@ -15,4 +15,4 @@ pub mod updater;
 
 pub use error::{ApplyError, ConvertError, UpdateError};
 pub use path::PathElement;
-pub use set::Set;
+pub use set::{FieldsError, Set};

@@ -14,8 +14,30 @@ const LENIENT: GeneralPurpose =
 
 /// Error of an invalid token, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct TokenError(String);
+#[error("continue key is not valid: {0}")]
+pub(crate) struct TokenError(#[from] TokenErrorCause);
+
+/// Cause of a [`TokenError`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum TokenErrorCause {
+    #[error("illegal base64 data at input byte {0}")]
+    Base64(usize),
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    #[error("json: cannot unmarshal {0} into Go value of type storage.continueToken")]
+    NotObject(&'static str),
+    #[error("json: cannot unmarshal {kind} into Go struct field continueToken.{field} of type {go_type}")]
+    Field { kind: &'static str, field: &'static str, go_type: &'static str },
+    #[error("server does not recognize this encoded version {0}")]
+    Version(String),
+    #[error("incorrect encoded start resourceVersion (version {VERSION})")]
+    Revision,
+    #[error("encoded start key empty (version {VERSION})")]
+    NoStart,
+    /// A start outside of the list's prefix.
+    #[error("{0}")]
+    Start(String),
+}
 
 /// Position in a chunked list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,43 +61,41 @@ impl ContinueToken {
     /// # Errors
     /// The message for the 400.
     pub(crate) fn decode(token: &str) -> Result<Self, TokenError> {
-        let invalid = |reason: String| TokenError(format!("continue key is not valid: {reason}"));
-        let bytes = decode_base64(token).map_err(|error| invalid(error.0))?;
-        let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
-        if !value.is_object() && !value.is_null() {
-            let kind = go_json::kind_of(&value);
-            return Err(invalid(format!(
-                "json: cannot unmarshal {kind} into Go value of type storage.continueToken"
-            )));
-        }
-        for (name, go_type) in [("v", "string"), ("rv", "int64"), ("start", "string")] {
-            check_type(&value, name, go_type).map_err(|error| invalid(error.0))?;
-        }
-        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or("");
-        if text("v") != VERSION {
-            return Err(invalid(format!("server does not recognize this encoded version {}", text("v"))));
-        }
-        let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
-        if revision == 0 {
-            return Err(invalid(
-                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned(),
-            ));
-        }
-        let start = text("start");
-        if start.is_empty() {
-            return Err(invalid("encoded start key empty (version meta.k8s.io/v1)".to_owned()));
-        }
-        let relative = start.strip_prefix('/').unwrap_or(start);
-        if !is_clean(relative) {
-            return Err(invalid(start.to_owned()));
-        }
-        Ok(ContinueToken { revision, start: relative.to_owned() })
+        Ok(decode(token)?)
     }
 }
 
-/// Rejects a field of the wrong type, in the wording of Go's decoder.
-fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), TokenError> {
-    let fits = match value.get(name) {
+fn decode(token: &str) -> Result<ContinueToken, TokenErrorCause> {
+    let bytes = decode_base64(token)?;
+    let value = json::decode_untyped(&bytes)?.value;
+    if !value.is_object() && !value.is_null() {
+        return Err(TokenErrorCause::NotObject(go_json::kind_of(&value)));
+    }
+    for (name, go_type) in [("v", "string"), ("rv", "int64"), ("start", "string")] {
+        check_type(&value, name, go_type)?;
+    }
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or("");
+    if text("v") != VERSION {
+        return Err(TokenErrorCause::Version(text("v").to_owned()));
+    }
+    let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
+    if revision == 0 {
+        return Err(TokenErrorCause::Revision);
+    }
+    let start = text("start");
+    if start.is_empty() {
+        return Err(TokenErrorCause::NoStart);
+    }
+    let relative = start.strip_prefix('/').unwrap_or(start);
+    if !is_clean(relative) {
+        return Err(TokenErrorCause::Start(start.to_owned()));
+    }
+    Ok(ContinueToken { revision, start: relative.to_owned() })
+}
+
+/// Rejects a field of the wrong type.
+fn check_type(value: &Value, field: &'static str, go_type: &'static str) -> Result<(), TokenErrorCause> {
+    let fits = match value.get(field) {
         None | Some(Value::Null) => true,
         Some(Value::String(_)) => go_type == "string",
         Some(Value::Number(number)) => go_type == "int64" && number.is_i64(),
@@ -84,23 +104,20 @@ fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), TokenError
     if fits {
         return Ok(());
     }
-    let kind = value.get(name).map_or("null", go_json::kind_of);
-    Err(TokenError(format!(
-        "json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"
-    )))
+    let kind = value.get(field).map_or("null", go_json::kind_of);
+    Err(TokenErrorCause::Field { kind, field, go_type })
 }
 
 /// Decodes like Go's decoder, which skips newlines. Its error offsets start at 0, and a single excess byte at
 /// the end is reported there, whatever follows it.
-fn decode_base64(text: &str) -> Result<Vec<u8>, TokenError> {
-    let illegal = |at: usize| TokenError(format!("illegal base64 data at input byte {at}"));
+fn decode_base64(text: &str) -> Result<Vec<u8>, TokenErrorCause> {
     let is_break = |byte: u8| matches!(byte, b'\n' | b'\r');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if let Some(at) = text.bytes().position(|byte| !is_digit(byte) && !is_break(byte)) {
-        return Err(illegal(at));
+        return Err(TokenErrorCause::Base64(at));
     }
     let digits: Vec<u8> = text.bytes().filter(|&byte| !is_break(byte)).collect();
-    LENIENT.decode(digits).map_err(|_| illegal(text.len().saturating_sub(1)))
+    LENIENT.decode(digits).map_err(|_| TokenErrorCause::Base64(text.len().saturating_sub(1)))
 }
 
 /// True if a path has no empty, `.` or `..` segments, so it cannot leave the list's prefix.
@@ -133,22 +150,21 @@ mod tests {
 
     #[test]
     fn base64_decodes_like_go() {
-        let check = |text: &str, expected: Result<&str, &str>| {
+        let check = |text: &str, expected: Result<&str, usize>| {
             let expected = expected.map(|text| text.as_bytes().to_vec());
-            let illegal = |at: &str| TokenError(format!("illegal base64 data at input byte {at}"));
-            assert_eq!(decode_base64(text), expected.map_err(illegal), "{text:?}");
+            assert_eq!(decode_base64(text), expected.map_err(TokenErrorCause::Base64), "{text:?}");
         };
         check("", Ok(""));
         check("YWJj", Ok("abc"));
         check("YWI", Ok("ab"));
         check("YWJ", Ok("ab"));
         check("YW\nJ\r\nj\n", Ok("abc"));
-        check("x", Err("0"));
-        check("YWJjx", Err("4"));
-        check("YWJjx\n\n", Err("6"));
-        check("YWI=", Err("3"));
-        check("YW+j", Err("2"));
-        check("Y\nW é", Err("3"));
+        check("x", Err(0));
+        check("YWJjx", Err(4));
+        check("YWJjx\n\n", Err(6));
+        check("YWI=", Err(3));
+        check("YW+j", Err(2));
+        check("Y\nW é", Err(3));
     }
 
     #[test]

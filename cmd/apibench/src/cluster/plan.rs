@@ -97,13 +97,17 @@ impl Plan {
 
 /// Error of a number of nodes.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-struct NodesError(String);
+enum NodesError {
+    #[error("NAME=NODES is wanted")]
+    NoPair,
+    #[error("1 to 100000 nodes are wanted")]
+    Number,
+}
 
 fn nodes_of(text: &str) -> Result<(String, u64), NodesError> {
-    let (name, nodes) = text.split_once('=').ok_or_else(|| NodesError("NAME=NODES is wanted".to_owned()))?;
+    let (name, nodes) = text.split_once('=').ok_or(NodesError::NoPair)?;
     let nodes = nodes.parse().ok().filter(|nodes| (1..=100_000).contains(nodes));
-    Ok((name.to_owned(), nodes.ok_or_else(|| NodesError("1 to 100000 nodes are wanted".to_owned()))?))
+    Ok((name.to_owned(), nodes.ok_or(NodesError::Number)?))
 }
 
 #[cfg(test)]

@@ -3,12 +3,41 @@
 use std::net::IpAddr;
 
 use apimachinery::go_quote::Quoted;
+use apimachinery::quantity;
 use apimachinery::strconv::{NumError, Problem, atoi};
+use apimachinery::time::{DurationError, parse_duration};
 
 /// Error of a flag's value, in upstream's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct ValueError(String);
+pub(crate) enum ValueError {
+    #[error(transparent)]
+    Number(#[from] NumError),
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+    #[error(transparent)]
+    Quantity(#[from] quantity::Error),
+    #[error("failed to parse IP: {}", Quoted(.0))]
+    Ip(String),
+    #[error("malformed pair, expect string=string")]
+    Pair,
+    /// An item of a list that is no pair.
+    #[error("{0} must be formatted as key=value")]
+    Item(String),
+    #[error("syntax error: expect comma-separated list of filename=N")]
+    Pattern,
+    #[error("parse error on line 1, column {column}: extraneous or missing \" in quoted-field")]
+    OpenQuote { column: usize },
+    #[error("expected comma separated certificate and key file paths")]
+    CertKey,
+    #[error("empty names list is not allowed")]
+    NoNames,
+    #[error("unable to parse port range: {0}")]
+    PortRange(String),
+    #[error("the port range cannot be greater than 65535: {0}")]
+    PortTooLarge(String),
+    #[error("end port cannot be less than start port: {0}")]
+    PortOrder(String),
+}
 
 /// Type of a flag value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +88,7 @@ impl Kind {
                 if value.is_empty() || value.contains('=') {
                     Ok(())
                 } else {
-                    Err(ValueError("malformed pair, expect string=string".to_owned()))
+                    Err(ValueError::Pair)
                 }
             }
             Kind::Bool => bool(value).map(drop),
@@ -70,21 +99,13 @@ impl Kind {
             Kind::List => list(value).map(drop),
             Kind::Ints => value.split(',').try_for_each(|item| int(item, 32).map(drop)),
             Kind::Pairs => list(value)?.iter().try_for_each(|pair| {
-                if pair.contains('=') {
-                    Ok(())
-                } else {
-                    Err(ValueError(format!("{pair} must be formatted as key=value")))
-                }
+                if pair.contains('=') { Ok(()) } else { Err(ValueError::Item(pair.clone())) }
             }),
-            Kind::Duration => apimachinery::time::parse_duration(value)
-                .map(drop)
-                .map_err(|error| ValueError(error.to_string())),
+            Kind::Duration => Ok(parse_duration(value).map(drop)?),
             Kind::Ip => ip(value).map(drop),
             Kind::CertKey => CertKey::parse(value).map(drop),
             Kind::Ports => ports(value).map(drop),
-            Kind::Quantity => apimachinery::quantity::canonicalize(value)
-                .map(drop)
-                .map_err(|error| ValueError(error.to_string())),
+            Kind::Quantity => Ok(quantity::canonicalize(value).map(drop)?),
             Kind::Version => match value {
                 "raw" => Ok(()),
                 value if value.starts_with('v') => Ok(()),
@@ -94,7 +115,7 @@ impl Kind {
                 if value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
                     Ok(())
                 } else {
-                    Err(ValueError("syntax error: expect comma-separated list of filename=N".to_owned()))
+                    Err(ValueError::Pattern)
                 }
             }
         }
@@ -117,7 +138,7 @@ impl CertKey {
     pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         let (files, names) = match text.split_once(':') {
             Some((_, names)) if names.trim().is_empty() => {
-                return Err(ValueError("empty names list is not allowed".to_owned()));
+                return Err(ValueError::NoNames);
             }
             Some((files, names)) => {
                 (files, names.trim().split(',').map(|name| name.trim().to_owned()).collect())
@@ -128,17 +149,17 @@ impl CertKey {
             [certificate, key] => {
                 Ok(CertKey { certificate: certificate.trim().to_owned(), key: key.trim().to_owned(), names })
             }
-            _ => Err(ValueError("expected comma separated certificate and key file paths".to_owned())),
+            _ => Err(ValueError::CertKey),
         }
     }
 }
 
 fn syntax(function: &'static str, input: &str) -> ValueError {
-    ValueError(NumError { function, input: input.to_owned(), problem: Problem::Syntax }.to_string())
+    NumError { function, input: input.to_owned(), problem: Problem::Syntax }.into()
 }
 
 fn range(function: &'static str, input: &str) -> ValueError {
-    ValueError(NumError { function, input: input.to_owned(), problem: Problem::Range }.to_string())
+    NumError { function, input: input.to_owned(), problem: Problem::Range }.into()
 }
 
 /// Go's `strconv.ParseBool`.
@@ -205,12 +226,8 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, ValueError> {
                 .split_once(',')
                 .map_or((rest.to_owned(), None), |(item, after)| (item.to_owned(), Some(after))),
             Some(quoted) => {
-                let (item, after) = quoted.split_once('"').ok_or_else(|| {
-                    ValueError(format!(
-                        "parse error on line 1, column {}: extraneous or missing \" in quoted-field",
-                        text.len() + 1
-                    ))
-                })?;
+                let open = ValueError::OpenQuote { column: text.len() + 1 };
+                let (item, after) = quoted.split_once('"').ok_or(open)?;
                 (item.to_owned(), after.strip_prefix(','))
             }
         };
@@ -227,28 +244,25 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, ValueError> {
 pub(super) fn ip(text: &str) -> Result<Option<IpAddr>, ValueError> {
     match text.trim() {
         "" => Ok(None),
-        trimmed => {
-            trimmed.parse().map(Some).map_err(|_| ValueError(format!("failed to parse IP: {}", Quoted(text))))
-        }
+        trimmed => trimmed.parse().map(Some).map_err(|_| ValueError::Ip(text.to_owned())),
     }
 }
 
 /// Parses `low-high`, `low+size` or one port into an inclusive range.
 pub(crate) fn ports(text: &str) -> Result<(i64, i64), ValueError> {
-    let number = |text: &str| atoi(text).map_err(|error| ValueError(error.to_string()));
     let trimmed = text.trim();
     let (low, high) = match (trimmed.split_once('-'), trimmed.split_once('+')) {
-        (Some(_), Some(_)) => return Err(ValueError(format!("unable to parse port range: {trimmed}"))),
-        (Some((low, high)), None) => (number(low)?, number(high)?),
-        (None, Some((low, more))) => (number(low)?, number(low)?.saturating_add(number(more)?)),
+        (Some(_), Some(_)) => return Err(ValueError::PortRange(trimmed.to_owned())),
+        (Some((low, high)), None) => (atoi(low)?, atoi(high)?),
+        (None, Some((low, more))) => (atoi(low)?, atoi(low)?.saturating_add(atoi(more)?)),
         (None, None) if trimmed.is_empty() => (0, 0),
-        (None, None) => (number(trimmed)?, number(trimmed)?),
+        (None, None) => (atoi(trimmed)?, atoi(trimmed)?),
     };
     if low > 65_535 || high > 65_535 {
-        return Err(ValueError(format!("the port range cannot be greater than 65535: {trimmed}")));
+        return Err(ValueError::PortTooLarge(trimmed.to_owned()));
     }
     if high < low {
-        return Err(ValueError(format!("end port cannot be less than start port: {trimmed}")));
+        return Err(ValueError::PortOrder(trimmed.to_owned()));
     }
     Ok((low, high))
 }

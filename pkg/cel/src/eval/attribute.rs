@@ -253,8 +253,16 @@ fn is_typed(list: List<'_>) -> bool {
 
 /// Error about a value that is not a key or index, in cel-go's words.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct KeyError(String);
+pub(super) enum KeyError {
+    /// Not a field or index; contains the Go type.
+    #[error("invalid qualifier type: {0}")]
+    Qualifier(&'static str),
+    #[error("unsupported index type '{0}' in list")]
+    IndexType(String),
+    /// A number that is not an integer of 64 bits.
+    #[error("unsupported index value {0} in list")]
+    IndexValue(String),
+}
 
 /// Checks that a value can be a field or index. Host data has plain Go types until something is computed from
 /// it.
@@ -262,12 +270,12 @@ fn check_key(key: Value<'_>, of_host: bool) -> Result<(), KeyError> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
         Value::List(List::Tree(_) | List::Stored(_) | List::Message(_)) if of_host => {
-            Err(KeyError("invalid qualifier type: []interface {}".to_owned()))
+            Err(KeyError::Qualifier("[]interface {}"))
         }
         Value::Map(Map::Tree(_) | Map::Stored(_) | Map::Message(_)) if of_host => {
-            Err(KeyError("invalid qualifier type: map[string]interface {}".to_owned()))
+            Err(KeyError::Qualifier("map[string]interface {}"))
         }
-        _ => Err(KeyError(format!("invalid qualifier type: {}", go_type(key)))),
+        _ => Err(KeyError::Qualifier(go_type(key))),
     }
 }
 
@@ -277,7 +285,7 @@ pub(super) fn index(key: Value<'_>) -> Result<i64, KeyError> {
         Value::Int(int) => Some(int),
         Value::Uint(uint) => i64::try_from(uint).ok(),
         Value::Double(double) => lossless_int(double),
-        _ => return Err(KeyError(format!("unsupported index type '{}' in list", key.type_name()))),
+        _ => return Err(KeyError::IndexType(key.type_name().to_owned())),
     };
-    place.ok_or_else(|| KeyError(format!("unsupported index value {} in list", text(key))))
+    place.ok_or_else(|| KeyError::IndexValue(text(key).to_string()))
 }

@@ -54,13 +54,13 @@ impl Builder<'_> {
     }
 
     pub(super) fn index(&mut self, id: u32, args: &[NodeId], optional: bool) -> Result<NodeId, PlanError> {
-        let &[operand, index] = args else { return Err(PlanError("no such overload: _[_]".into())) };
+        let &[operand, index] = args else { return Err(PlanError::Overload("_[_]".to_owned())) };
         let attribute = self.attribute_of(operand);
         let key = match self.plan.nodes[index as usize].step {
             Step::Constant(constant) => {
                 let value = self.plan.constants[constant as usize].value();
                 if !is_key(&self.plan.constants[constant as usize]) {
-                    return Err(PlanError(format!("invalid qualifier type: {}", go_type(value))));
+                    return Err(PlanError::Qualifier(go_type(value)));
                 }
                 Key::Constant(constant)
             }
@@ -81,7 +81,7 @@ impl Builder<'_> {
 
     pub(super) fn choice(&mut self, id: u32, args: &[NodeId]) -> Result<NodeId, PlanError> {
         let &[condition, truthy, falsy] = args else {
-            return Err(PlanError("no such overload: _?_:_".into()));
+            return Err(PlanError::Overload("_?_:_".to_owned()));
         };
         let truthy = self.attribute_of(truthy);
         let falsy = self.attribute_of(falsy);

@@ -1,14 +1,43 @@
 //! Plan builder.
 
 use super::{Fold, Node, NodeId, Plan, Root, Span, Step, Structure, StructureField};
+use crate::arena::Abort;
 use crate::checked::{Checked, Reference};
+use crate::ext::ParseError;
 use crate::syntax::{Expr, Key, Kind, Literal, Name};
 use crate::value::{Constant, ConstantList, ConstantMap};
 
 /// Planning error, in cel-go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(pub String);
+pub enum PlanError {
+    /// A call that no overload of this function accepts.
+    #[error("no such overload: {0}")]
+    Overload(String),
+    /// A key of this Go type.
+    #[error("invalid qualifier type: {0}")]
+    Qualifier(&'static str),
+    /// A name that is neither a variable nor a type.
+    #[error("no such attribute(s): {0}")]
+    Attribute(String),
+    /// A message of a type without a definition.
+    #[error("unknown type")]
+    Type,
+    /// A regular expression that does not compile.
+    #[error(transparent)]
+    Pattern(#[from] ParseError),
+    /// A conversion of a constant, with cel-go's text.
+    #[error("{0}")]
+    Conversion(String),
+    /// The evaluation of a constant stopped.
+    #[error("{0}")]
+    Aborted(Abort),
+    /// More variables than a plan can number.
+    #[error("too many variables")]
+    Variables,
+    /// A syntax tree that no parser builds.
+    #[error("{0}")]
+    Syntax(&'static str),
+}
 
 pub(super) struct Builder<'c> {
     pub(super) checked: &'c Checked,
@@ -34,7 +63,7 @@ pub(super) fn build(checked: &Checked, variables: &[&str]) -> Result<Plan, PlanE
         variables: variables.iter().map(|name| (*name).into()).collect(),
     };
     let mut builder = Builder { checked, plan, scopes: Vec::new() };
-    let root = checked.syntax.root().ok_or_else(|| PlanError("no expression".into()))?;
+    let root = checked.syntax.root().ok_or(PlanError::Syntax("no expression"))?;
     let root = builder.node(root)?;
     let mut plan = builder.plan;
     plan.root = root;
@@ -156,7 +185,7 @@ impl Builder<'_> {
             None => {
                 let text = text.strip_prefix('.').unwrap_or(text);
                 let slot = self.plan.variables.iter().position(|variable| **variable == *text);
-                Root::Slot(slot.ok_or_else(|| PlanError(format!("no such attribute(s): {text}")))? as u16)
+                Root::Slot(slot.ok_or_else(|| PlanError::Attribute(text.to_owned()))? as u16)
             }
         };
         let attribute = self.new_attribute(id, root);
@@ -188,7 +217,7 @@ impl Builder<'_> {
     fn map(&mut self, id: u32, entries: &[crate::syntax::Entry]) -> Result<NodeId, PlanError> {
         let mut nodes = Vec::with_capacity(2 * entries.len());
         for entry in entries {
-            let Key::Expr(key) = entry.key else { return Err(PlanError("a map has no fields".into())) };
+            let Key::Expr(key) = entry.key else { return Err(PlanError::Syntax("a map has no fields")) };
             nodes.push(self.node(key)?);
             nodes.push(self.node(entry.value)?);
         }
@@ -209,13 +238,13 @@ impl Builder<'_> {
     fn structure(&mut self, expr: Expr, entries: &[crate::syntax::Entry]) -> Result<NodeId, PlanError> {
         let syntax = &self.checked.syntax;
         let Reference::Type(name) = self.checked.reference(expr) else {
-            return Err(PlanError("unknown type".into()));
+            return Err(PlanError::Type);
         };
         let type_name = syntax.name(name).into();
         let mut fields = Vec::with_capacity(entries.len());
         let mut values = Vec::with_capacity(entries.len());
         for entry in entries {
-            let Key::Field(name) = entry.key else { return Err(PlanError("an object has no keys".into())) };
+            let Key::Field(name) = entry.key else { return Err(PlanError::Syntax("an object has no keys")) };
             fields.push(StructureField { name: syntax.name(name).into(), optional: entry.optional });
             values.push(self.node(entry.value)?);
         }
@@ -268,7 +297,7 @@ impl Builder<'_> {
 
     fn slot(&mut self) -> Result<u16, PlanError> {
         let slot = self.plan.slots;
-        self.plan.slots = slot.checked_add(1).ok_or_else(|| PlanError("too many variables".into()))?;
+        self.plan.slots = slot.checked_add(1).ok_or(PlanError::Variables)?;
         Ok(slot)
     }
 }

@@ -131,9 +131,7 @@ impl Builder<'_> {
         let Some(Constant::String(pattern)) = args.get(1).and_then(|arg| self.constant_of(*arg)) else {
             return Ok(None);
         };
-        Regex::compile(pattern)
-            .map(|regex| Some(Box::new(regex)))
-            .map_err(|error| PlanError(error.to_string()))
+        Ok(Some(Box::new(Regex::compile(pattern)?)))
     }
 }
 
@@ -141,7 +139,7 @@ fn operation(name: &str, overload: Option<Overload>) -> Result<Op, PlanError> {
     if let Some((_, op)) = OPERATORS.iter().find(|(operator, _)| *operator == name) {
         return Ok(*op);
     }
-    let function = Function::find(name).ok_or_else(|| PlanError(format!("no such overload: {name}(...)")))?;
+    let function = Function::find(name).ok_or_else(|| PlanError::Overload(format!("{name}(...)")))?;
     // A function with one overload needs no dispatch.
     let overload = overload.or(match function.signatures {
         [only] => Some(only.overload),

@@ -12,9 +12,9 @@ pub(super) fn conversion(op: Op, constant: &Constant) -> Result<Option<Constant>
     let arena = Arena::new();
     let value = constant_call(op, constant.value(), &arena);
     match value {
-        Ok(Value::Error(text)) => Err(PlanError(text.to_owned())),
+        Ok(Value::Error(text)) => Err(PlanError::Conversion(text.to_owned())),
         Ok(value) => Ok(Constant::of(value)),
-        Err(abort) => Err(PlanError(abort.to_string())),
+        Err(abort) => Err(PlanError::Aborted(abort)),
     }
 }
 

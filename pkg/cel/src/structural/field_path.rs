@@ -30,21 +30,30 @@ pub struct Resolved<'s> {
     pub schema: Option<&'s Object>,
 }
 
-const NO_FIELD: &str = "does not refer to a valid field";
-
 /// An invalid path, in upstream's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PathError(String);
-
-impl PathError {
-    fn new(text: impl Into<String>) -> Self {
-        PathError(text.into())
-    }
-}
-
-fn end() -> PathError {
-    PathError::new("unexpected end of JSON path")
+pub enum PathError {
+    /// The path ends within a step.
+    #[error("unexpected end of JSON path")]
+    End,
+    /// Brackets where only names are allowed.
+    #[error("array notation is not allowed")]
+    Brackets,
+    /// The text in brackets, which is not quoted.
+    #[error("expected single quoted string but got {0}")]
+    Unquoted(String),
+    /// The text in place of a step.
+    #[error("expected [ or . but got: {0}")]
+    NoStep(String),
+    /// The text in place of a closing bracket.
+    #[error("expected ] but got {0}")]
+    OpenBracket(String),
+    /// The character after a backslash.
+    #[error("invalid string literal: invalid escape char \\{0}")]
+    Escape(char),
+    /// The schema has no such field.
+    #[error("does not refer to a valid field")]
+    NoField,
 }
 
 /// Resolves a path in a schema, like `ValidFieldPath` in upstream's `schema/cel/validation.go`.
@@ -57,24 +66,22 @@ pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result
     while let Some(token) = next(&mut rest) {
         let name = match token {
             "[" if brackets == Brackets::Forbidden => {
-                return Err(PathError::new("array notation is not allowed"));
+                return Err(PathError::Brackets);
             }
             "[" => {
-                let quoted = next(&mut rest).ok_or_else(end)?;
+                let quoted = next(&mut rest).ok_or(PathError::End)?;
                 let inner = quoted.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
-                let inner = inner.ok_or_else(|| {
-                    PathError::new(format!("expected single quoted string but got {quoted}"))
-                })?;
+                let inner = inner.ok_or_else(|| PathError::Unquoted(quoted.to_owned()))?;
                 unescape(inner)?
             }
-            "." => next(&mut rest).ok_or_else(end)?.to_owned(),
-            other => return Err(PathError::new(format!("expected [ or . but got: {other}"))),
+            "." => next(&mut rest).ok_or(PathError::End)?.to_owned(),
+            other => return Err(PathError::NoStep(other.to_owned())),
         };
-        to.push_step(name).map_err(PathError::new)?;
+        to.push_step(name)?;
         if token == "[" {
-            match next(&mut rest).ok_or_else(end)? {
+            match next(&mut rest).ok_or(PathError::End)? {
                 "]" => {}
-                other => return Err(PathError::new(format!("expected ] but got {other}"))),
+                other => return Err(PathError::OpenBracket(other.to_owned())),
             }
         }
     }
@@ -82,14 +89,16 @@ pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result
 }
 
 impl Resolved<'_> {
-    fn push_step(&mut self, name: String) -> Result<(), &'static str> {
-        let schema = self.schema.ok_or(NO_FIELD)?;
+    fn push_step(&mut self, name: String) -> Result<(), PathError> {
+        let schema = self.schema.ok_or(PathError::NoField)?;
         let properties = schema.get("properties").and_then(Json::as_object).filter(|all| !all.is_empty());
         let values = schema.get("additionalProperties").filter(|values| !values.is_null());
         self.schema = match (properties, values) {
-            (Some(properties), _) => Some(properties.get(&name).and_then(Json::as_object).ok_or(NO_FIELD)?),
+            (Some(properties), _) => {
+                Some(properties.get(&name).and_then(Json::as_object).ok_or(PathError::NoField)?)
+            }
             (None, Some(values)) => values.as_object(),
-            (None, None) => return Err(NO_FIELD),
+            (None, None) => return Err(PathError::NoField),
         };
         self.steps.push(Step { name, is_key: properties.is_none() });
         Ok(())
@@ -150,9 +159,7 @@ fn unescape(text: &str) -> Result<String, PathError> {
             Some('v') => '\u{b}',
             Some('\'') => '\'',
             Some('\\') | None => '\\',
-            Some(other) => {
-                return Err(PathError::new(format!("invalid string literal: invalid escape char \\{other}")));
-            }
+            Some(other) => return Err(PathError::Escape(other)),
         });
     }
     Ok(out)

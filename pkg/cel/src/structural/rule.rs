@@ -1,6 +1,7 @@
 //! Runs the rules of one node and reports failures.
 
 use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::go_quote::quote;
 use jsontree::Value as Json;
 
 use super::correlation::Ratchet;
@@ -142,7 +143,7 @@ impl NodeRules {
         let detail = match detail {
             Ok(detail) => detail.unwrap_or_else(|| rule.message()),
             Err(problem) => {
-                run.report(Error::invalid(path, &*self.type_name, problem.0), tolerated);
+                run.report(Error::invalid(path, &*self.type_name, problem.to_string()), tolerated);
                 run.findings.remaining = -1;
                 return Outcome::OutOfBudget;
             }
@@ -235,8 +236,19 @@ impl NodeRule {
 
 /// Error if no budget is left for further rules, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct BudgetError(String);
+enum BudgetError {
+    #[error(
+        "messageExpression evaluation failed due to running out of cost budget, no further validation rules will \
+         be run"
+    )]
+    Budget,
+    /// Contains the expression.
+    #[error(
+        "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+        quote(.0)
+    )]
+    Limit(String),
+}
 
 /// Returns the computed message; `None` if it is unusable. Fails if the budget does not suffice.
 fn message(
@@ -245,15 +257,10 @@ fn message(
     evaluation: &Evaluation<'_>,
 ) -> Result<Option<String>, BudgetError> {
     if !run.spend(evaluation.cost) {
-        let problem = "messageExpression evaluation failed due to running out of cost budget, no further validation \
-                       rules will be run";
-        return Err(BudgetError(problem.to_owned()));
+        return Err(BudgetError::Budget);
     }
     match evaluation.result() {
-        Err(error) if error.is_over_limit() => Err(BudgetError(format!(
-            "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
-            apimachinery::go_quote::quote(text)
-        ))),
+        Err(error) if error.is_over_limit() => Err(BudgetError::Limit(text.to_owned())),
         Ok(Value::String(message)) => {
             let message = message.trim();
             let usable = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');

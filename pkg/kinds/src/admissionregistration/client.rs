@@ -58,13 +58,27 @@ fn url(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
 
 /// Parse error of a URL, in the words of Go's parser.
 #[derive(Debug, PartialEq, Eq, ThisError)]
-#[error("{0}")]
-struct UrlError(String);
+enum UrlError {
+    #[error("net/url: invalid control character in URL")]
+    ControlCharacter,
+    #[error("first path segment in URL cannot contain colon")]
+    ColonInFirstSegment,
+    #[error("missing protocol scheme")]
+    MissingScheme,
+    #[error("missing ']' in host")]
+    OpenBracket,
+    #[error("invalid port {} after host", quote(.0))]
+    Port(String),
+    #[error("invalid character {} in host name", quote(.0))]
+    HostCharacter(String),
+    #[error("invalid URL escape {}", quote(.0))]
+    Escape(String),
+}
 
 /// Splits a URL.
 fn parse(text: &str) -> Result<Url<'_>, UrlError> {
     if text.bytes().any(|b| b < b' ' || b == 0x7f) {
-        return Err(UrlError("net/url: invalid control character in URL".to_owned()));
+        return Err(UrlError::ControlCharacter);
     }
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     escapes(fragment)?;
@@ -80,7 +94,7 @@ fn parse(text: &str) -> Result<Url<'_>, UrlError> {
             return Ok(url);
         }
         if rest.split('/').next().is_some_and(|first| first.contains(':')) {
-            return Err(UrlError("first path segment in URL cannot contain colon".to_owned()));
+            return Err(UrlError::ColonInFirstSegment);
         }
     }
     let mut path = rest;
@@ -107,7 +121,7 @@ fn scheme(text: &str) -> Result<(&str, &str), UrlError> {
         match c {
             'a'..='z' | 'A'..='Z' => {}
             '0'..='9' | '+' | '-' | '.' if at > 0 => {}
-            ':' if at == 0 => return Err(UrlError("missing protocol scheme".to_owned())),
+            ':' if at == 0 => return Err(UrlError::MissingScheme),
             ':' => return Ok(text.split_once(':').unwrap_or(("", text))),
             _ => break,
         }
@@ -118,7 +132,7 @@ fn scheme(text: &str) -> Result<(&str, &str), UrlError> {
 fn check_host(host: &str) -> Result<(), UrlError> {
     let port = if host.starts_with('[') {
         let Some((_, after)) = host.rsplit_once(']') else {
-            return Err(UrlError("missing ']' in host".to_owned()));
+            return Err(UrlError::OpenBracket);
         };
         after
     } else {
@@ -127,12 +141,12 @@ fn check_host(host: &str) -> Result<(), UrlError> {
     let digits = port.strip_prefix(':').unwrap_or(port);
     let valid = port.is_empty() || (port.starts_with(':') && digits.bytes().all(|b| b.is_ascii_digit()));
     if !valid {
-        return Err(UrlError(format!("invalid port {} after host", quote(port))));
+        return Err(UrlError::Port(port.to_owned()));
     }
     let allowed =
         |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
     match host.chars().find(|c| !allowed(*c)) {
-        Some(bad) => Err(UrlError(format!("invalid character {} in host name", quote(&bad.to_string())))),
+        Some(bad) => Err(UrlError::HostCharacter(bad.to_string())),
         None => escapes(host),
     }
 }
@@ -143,7 +157,7 @@ fn escapes(text: &str) -> Result<(), UrlError> {
         let escape: String =
             text.chars().skip(text.get(..at).map_or(0, |head| head.chars().count())).take(3).collect();
         if escape.len() < 3 || !escape.bytes().skip(1).all(|b| b.is_ascii_hexdigit()) {
-            return Err(UrlError(format!("invalid URL escape {}", quote(&escape))));
+            return Err(UrlError::Escape(escape));
         }
     }
     Ok(())

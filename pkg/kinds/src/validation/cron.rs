@@ -2,8 +2,8 @@
 //! `ParseStandard`). It does not compute times.
 
 use super::time_zone::unknown_zone;
-use apimachinery::strconv;
-use apimachinery::time::parse_duration;
+use apimachinery::strconv::{self, NumError};
+use apimachinery::time::{DurationError, parse_duration};
 use thiserror::Error;
 
 /// One of the five columns of a schedule.
@@ -28,8 +28,35 @@ const COLUMNS: [Column; 5] = [
 
 /// Parse error of a schedule, in upstream's wording.
 #[derive(Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub(crate) struct ScheduleError(String);
+pub(crate) enum ScheduleError {
+    /// A time zone without columns. Upstream's parser panics, and its caller reports the panic with this text.
+    #[error("invalid schedule format: runtime error: slice bounds out of range [:-1]")]
+    OnlyZone,
+    #[error("provided bad location {zone}: {detail}")]
+    Zone { zone: String, detail: String },
+    #[error("expected exactly 5 fields, found {}: [{}]", .0.len(), .0.join(" "))]
+    Columns(Vec<String>),
+    #[error("unrecognized descriptor: {0}")]
+    Descriptor(String),
+    #[error("failed to parse duration {descriptor}: {source}")]
+    Duration { descriptor: String, source: DurationError },
+    #[error("too many hyphens: {0}")]
+    Hyphens(String),
+    #[error("too many slashes: {0}")]
+    Slashes(String),
+    #[error("beginning of range ({start}) below minimum ({min}): {range}")]
+    BelowMin { start: i64, min: i64, range: String },
+    #[error("end of range ({end}) above maximum ({max}): {range}")]
+    AboveMax { end: i64, max: i64, range: String },
+    #[error("beginning of range ({start}) beyond end of range ({end}): {range}")]
+    Reversed { start: i64, end: i64, range: String },
+    #[error("step of range should be a positive number: {0}")]
+    Step(String),
+    #[error("negative number ({value}) not allowed: {text}")]
+    Negative { value: i64, text: String },
+    #[error("failed to parse int from {text}: {source}")]
+    Number { text: String, source: NumError },
+}
 
 /// Checks a schedule: five columns, or a descriptor such as `@hourly`. Both may have a time zone prefix
 /// (`TZ=…`, `CRON_TZ=…`).
@@ -41,13 +68,10 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
     let zoned = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
     if let Some(after) = zoned {
         let Some((zone, columns)) = after.split_once(' ') else {
-            // Upstream's parser panics here, and its caller reports the panic with this text.
-            return Err(ScheduleError(
-                "invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned(),
-            ));
+            return Err(ScheduleError::OnlyZone);
         };
         if let Some(detail) = unknown_zone(zone) {
-            return Err(ScheduleError(format!("provided bad location {zone}: {detail}")));
+            return Err(ScheduleError::Zone { zone: zone.to_owned(), detail });
         }
         rest = columns.trim();
     }
@@ -56,11 +80,7 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
     }
     let columns: Vec<&str> = rest.split_whitespace().collect();
     if columns.len() != COLUMNS.len() {
-        let count = columns.len();
-        return Err(ScheduleError(format!(
-            "expected exactly 5 fields, found {count}: [{}]",
-            columns.join(" ")
-        )));
+        return Err(ScheduleError::Columns(columns.into_iter().map(str::to_owned).collect()));
     }
     let ranges =
         columns.iter().zip(&COLUMNS).flat_map(|(text, column)| text.split(',').map(move |r| (r, column)));
@@ -70,13 +90,13 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
 fn descriptor(text: &str) -> Result<(), ScheduleError> {
     match text {
         "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" => Ok(()),
-        _ => match text.strip_prefix("@every ") {
-            Some(every) => match parse_duration(every) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(ScheduleError(format!("failed to parse duration {text}: {error}"))),
-            },
-            None => Err(ScheduleError(format!("unrecognized descriptor: {text}"))),
-        },
+        _ => {
+            let every = text.strip_prefix("@every ");
+            let every = every.ok_or_else(|| ScheduleError::Descriptor(text.to_owned()))?;
+            parse_duration(every)
+                .map(drop)
+                .map_err(|source| ScheduleError::Duration { descriptor: text.to_owned(), source })
+        }
     }
 }
 
@@ -92,7 +112,7 @@ impl Column {
                 let start = self.number(low)?;
                 match (alone, high.contains('-')) {
                     (true, _) => (start, start),
-                    (false, true) => return Err(ScheduleError(format!("too many hyphens: {range}"))),
+                    (false, true) => return Err(ScheduleError::Hyphens(range.to_owned())),
                     (false, false) => (start, self.number(high)?),
                 }
             }
@@ -100,7 +120,7 @@ impl Column {
         let mut stride = 1;
         if range.contains('/') {
             if step.contains('/') {
-                return Err(ScheduleError(format!("too many slashes: {range}")));
+                return Err(ScheduleError::Slashes(range.to_owned()));
             }
             stride = number(step)?;
             if alone {
@@ -109,22 +129,17 @@ impl Column {
         }
         let min = self.min;
         let max = self.max;
+        let range = range.to_owned();
         if start < min {
-            return Err(ScheduleError(format!(
-                "beginning of range ({start}) below minimum ({min}): {range}"
-            )));
-        }
-        if end > max {
-            return Err(ScheduleError(format!("end of range ({end}) above maximum ({max}): {range}")));
-        }
-        if start > end {
-            return Err(ScheduleError(format!(
-                "beginning of range ({start}) beyond end of range ({end}): {range}"
-            )));
-        }
-        match stride {
-            0 => Err(ScheduleError(format!("step of range should be a positive number: {range}"))),
-            _ => Ok(()),
+            Err(ScheduleError::BelowMin { start, min, range })
+        } else if end > max {
+            Err(ScheduleError::AboveMax { end, max, range })
+        } else if start > end {
+            Err(ScheduleError::Reversed { start, end, range })
+        } else if stride == 0 {
+            Err(ScheduleError::Step(range))
+        } else {
+            Ok(())
         }
     }
 
@@ -139,11 +154,9 @@ impl Column {
 
 fn number(text: &str) -> Result<i64, ScheduleError> {
     match strconv::atoi(text) {
-        Ok(value) if value < 0 => {
-            Err(ScheduleError(format!("negative number ({value}) not allowed: {text}")))
-        }
+        Ok(value) if value < 0 => Err(ScheduleError::Negative { value, text: text.to_owned() }),
         Ok(value) => Ok(value),
-        Err(error) => Err(ScheduleError(format!("failed to parse int from {text}: {error}"))),
+        Err(source) => Err(ScheduleError::Number { text: text.to_owned(), source }),
     }
 }
 
@@ -152,8 +165,8 @@ mod tests {
     use super::*;
 
     fn check(schedule: &str, expected: Result<(), &str>) {
-        let expected = expected.map_err(|text| ScheduleError(text.to_owned()));
-        assert_eq!(parse_schedule(schedule), expected, "{schedule}");
+        let parsed = parse_schedule(schedule).map_err(|error| error.to_string());
+        assert_eq!(parsed, expected.map_err(str::to_owned), "{schedule}");
     }
 
     #[test]

@@ -90,19 +90,29 @@ type KeyField<'s> = (&'s str, OnceCell<Option<Value>>);
 
 /// Error about a list item without a valid key, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct KeyError(String);
-
-impl KeyError {
-    fn new(text: impl Into<String>) -> Self {
-        KeyError(text.into())
-    }
-}
-
-impl From<KeyError> for String {
-    fn from(error: KeyError) -> Self {
-        error.0
-    }
+pub(super) enum KeyError {
+    #[error("associative list without keys has an element that's a map type")]
+    ObjectInSet,
+    #[error("not supported: associative list with lists as elements")]
+    ListInSet,
+    #[error("associative list without keys has an element that's an explicit null")]
+    NullInSet,
+    #[error("invalid indexing of non-associative list")]
+    AtomicList,
+    #[error("associative list with keys may not have a null element")]
+    NullInMap,
+    #[error("associative list with keys may not have non-map elements")]
+    ScalarInMap,
+    /// Contains the names of the key fields.
+    #[error(
+        "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
+         values for any key fields)",
+        .0.join(" ")
+    )]
+    NoKeys(Vec<String>),
+    /// Contains the name of a key field without a type.
+    #[error("couldn't find default value for {0}: associative list may not have non-map types")]
+    NoDefault(String),
 }
 
 impl<'s> Keyer<'s> {
@@ -123,18 +133,12 @@ impl<'s> Keyer<'s> {
         match self.list.items {
             Items::Map(keys) => self.fields(keys, item),
             Items::Set => match item {
-                Value::Object(_) => {
-                    Err(KeyError::new("associative list without keys has an element that's a map type"))
-                }
-                Value::Array(_) => {
-                    Err(KeyError::new("not supported: associative list with lists as elements"))
-                }
-                Value::Null => {
-                    Err(KeyError::new("associative list without keys has an element that's an explicit null"))
-                }
+                Value::Object(_) => Err(KeyError::ObjectInSet),
+                Value::Array(_) => Err(KeyError::ListInSet),
+                Value::Null => Err(KeyError::NullInSet),
                 scalar => Ok(ItemKey::Value(scalar)),
             },
-            Items::Atomic => Err(KeyError::new("invalid indexing of non-associative list")),
+            Items::Atomic => Err(KeyError::AtomicList),
         }
     }
 
@@ -142,9 +146,9 @@ impl<'s> Keyer<'s> {
         let members = match item {
             Value::Object(members) => members,
             Value::Null => {
-                return Err(KeyError::new("associative list with keys may not have a null element"));
+                return Err(KeyError::NullInMap);
             }
-            _ => return Err(KeyError::new("associative list with keys may not have non-map elements")),
+            _ => return Err(KeyError::ScalarInMap),
         };
         let mut values = SmallVec::new();
         for (name, default) in &self.names {
@@ -155,11 +159,7 @@ impl<'s> Keyer<'s> {
         }
         if values.iter().all(Option::is_none) {
             let names: Vec<String> = keys.iter().map(apimachinery::go_quote::quote).collect();
-            return Err(KeyError::new(format!(
-                "associative list with keys has an element that omits all key fields [{}] (and doesn't \
-                 have default values for any key fields)",
-                names.join(" ")
-            )));
+            return Err(KeyError::NoKeys(names));
         }
         Ok(ItemKey::Fields(values))
     }
@@ -169,11 +169,7 @@ impl<'s> Keyer<'s> {
         name: &str,
         cached: &'v OnceCell<Option<Value>>,
     ) -> Result<Option<&'v Value>, KeyError> {
-        let map = self.list.element.map().ok_or_else(|| {
-            KeyError::new(format!(
-                "couldn't find default value for {name}: associative list may not have non-map types"
-            ))
-        })?;
+        let map = self.list.element.map().ok_or_else(|| KeyError::NoDefault(name.to_owned()))?;
         Ok(cached.get_or_init(|| map.default_of(name)).as_ref())
     }
 

@@ -9,8 +9,21 @@ pub(super) const INDEXES_BYTES_MAX: usize = 64 * 1024;
 
 /// Error of a set of indexes, in upstream's wording.
 #[derive(Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub(super) struct IndexError(String);
+pub(super) enum IndexError {
+    #[error(
+        "the fragment {} violates the requirement that an index interval can have at most two parts separated \
+         by '-'",
+        Quoted(.0)
+    )]
+    Interval(String),
+    #[error("cannot convert string to integer for index: {}", Quoted(.0))]
+    NotInteger(String),
+    /// Not below the number of completions.
+    #[error("too large index: {}", Quoted(.0))]
+    TooLarge(String),
+    #[error("non-increasing order, previous: {previous}, current: {current}")]
+    Order { previous: i64, current: i64 },
+}
 
 /// Returns the number of indexes, which must be below `completions` and in increasing order.
 ///
@@ -22,7 +35,7 @@ pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, IndexEr
     for interval in intervals(text) {
         let (first, end) = parse_interval(interval, completions)?;
         if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(not_increasing(last, first));
+            return Err(IndexError::Order { previous: last, current: first });
         }
         total += end - first + 1;
         last = Some(end);
@@ -55,30 +68,22 @@ fn intervals(text: &str) -> impl Iterator<Item = &str> {
 /// Parses the first and last index of an interval.
 fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     let (first, last) = match interval.split_once('-') {
-        Some((_, last)) if last.contains('-') => {
-            let rule =
-                "violates the requirement that an index interval can have at most two parts separated by '-'";
-            return Err(IndexError(format!("the fragment {} {rule}", Quoted(interval))));
-        }
+        Some((_, last)) if last.contains('-') => return Err(IndexError::Interval(interval.to_owned())),
         Some((first, last)) => (first, Some(last)),
         None => (interval, None),
     };
     let first = parse_index(first, completions)?;
     let Some(last) = last else { return Ok((first, first)) };
     let last = parse_index(last, completions)?;
-    if first < last { Ok((first, last)) } else { Err(not_increasing(first, last)) }
+    if first < last { Ok((first, last)) } else { Err(IndexError::Order { previous: first, current: last }) }
 }
 
 fn parse_index(text: &str, completions: i64) -> Result<i64, IndexError> {
     match strconv::atoi(text) {
-        Err(_) => Err(IndexError(format!("cannot convert string to integer for index: {}", Quoted(text)))),
-        Ok(index) if index >= completions => Err(IndexError(format!("too large index: {}", Quoted(text)))),
+        Err(_) => Err(IndexError::NotInteger(text.to_owned())),
+        Ok(index) if index >= completions => Err(IndexError::TooLarge(text.to_owned())),
         Ok(index) => Ok(index),
     }
-}
-
-fn not_increasing(previous: i64, current: i64) -> IndexError {
-    IndexError(format!("non-increasing order, previous: {previous}, current: {current}"))
 }
 
 #[cfg(test)]
@@ -86,8 +91,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<i64, &str>) {
-        let expected = expected.map_err(|text| IndexError(text.to_owned()));
-        assert_eq!(count_indexes(text, 5), expected, "{text}");
+        let counted = count_indexes(text, 5).map_err(|error| error.to_string());
+        assert_eq!(counted, expected.map_err(str::to_owned), "{text}");
     }
 
     #[test]

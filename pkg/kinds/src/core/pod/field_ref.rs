@@ -112,24 +112,28 @@ pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, erro
 
 /// Error of a field's path, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct FieldLabelError(String);
+enum FieldLabelError {
+    #[error("unsupported pod version: {0}")]
+    Version(String),
+    #[error("field label does not support subscript: {0}")]
+    Subscript(String),
+    #[error("field label not supported: {0}")]
+    Unsupported(String),
+}
 
 /// Returns the field and its optional key: `metadata.labels['key']`.
 fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), FieldLabelError> {
     if version != "v1" {
-        return Err(FieldLabelError(format!("unsupported pod version: {version}")));
+        return Err(FieldLabelError::Version(version.to_owned()));
     }
     let subscripted = name.strip_suffix("']").and_then(|rest| rest.split_once("['"));
     match subscripted {
         Some((field @ ("metadata.annotations" | "metadata.labels"), key)) => Ok((field, Some(key))),
-        Some((field, _)) if !field.is_empty() => {
-            Err(FieldLabelError(format!("field label does not support subscript: {name}")))
-        }
+        Some((field, _)) if !field.is_empty() => Err(FieldLabelError::Subscript(name.to_owned())),
         // The field's name for the node in the first versions.
         _ if name == "spec.host" => Ok(("spec.nodeName", None)),
         _ if SELECTABLE.contains(&name) => Ok((name, None)),
-        _ => Err(FieldLabelError(format!("field label not supported: {name}"))),
+        _ => Err(FieldLabelError::Unsupported(name.to_owned())),
     }
 }
 
