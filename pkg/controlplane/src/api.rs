@@ -5,7 +5,9 @@ mod builtin_controllers;
 mod custom_resources;
 mod objects;
 mod remote_servers;
+mod work;
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,6 @@ use authentication::Authenticator;
 use authentication::service_account::OpenIdDocuments;
 use authorization::Authorizer;
 use cacher::{Delegator, Driver};
-use client::kubeconfig::Credentials;
 use component_base::features::Gate;
 use component_base::metrics::MetricsRegistry;
 use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
@@ -23,7 +24,6 @@ use endpoints::api::{Backends, CompressedLists, Documents};
 use endpoints::negotiation::Formats;
 use endpoints::routing::dispatch::{BoxError, Dispatch};
 use endpoints::routing::served::ServedApi;
-use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::Fairness;
@@ -48,6 +48,7 @@ use builtin_controllers::builtin_controllers;
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
+use work::Work;
 
 type Store = Arc<dyn Storage>;
 
@@ -83,26 +84,38 @@ pub struct Api {
 /// # Errors
 /// An error that prevents the server's start.
 pub(crate) async fn build(config: &Config, storage: Store, process: ProcessContext) -> Result<Api, RunError> {
-    let Objects { delegator, cache_driver, address, served, resource_requests, registry, repairs, ranges } =
-        objects::open(config, &storage, &process)?;
+    let mut work = Work::default();
+    let objects = objects::open(config, &storage, &process, &mut work)?;
+    let Objects { delegator, cache_driver, address, served, resource_requests, registry } = objects;
     let metrics = ApiMetrics::new(&process.metrics, &process.webhooks);
-    let access = Access::build(config, &registry, &served, &address, &metrics, &process).await?;
+    let access = Access::build(config, &registry, &served, &address, &metrics, &process, &mut work).await?;
     let credentials = process.loopback.credentials();
-    let replicas = replicas(config, &registry, &storage, &served, &credentials, &process)?;
-    let remote = remote_servers(config, &registry, &served, credentials.clone(), &process)?;
+    let replicas = replicas(config, &registry, &storage, &served, &process, &mut work)?;
+    let remote = remote_servers(config, &registry, &served, credentials.clone(), &process, &mut work)?;
     let lazy = config.compiles_lazily().then(|| OnDemand::new(resource_requests, &process.tasks));
-    let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
+    let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy, &mut work)?;
     let clients = WebhookClients { dialers: remote.dialers, loopback: credentials, calls: &metrics.webhooks };
-    let authorizer = &access.authorizers.authorizer;
+    let authorizer = &access.authorizer;
     let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, process.monitoring())?;
+    work.run(plugins.background);
+    work.background.extend(builtin_controllers(config, &registry, &served, &process)?);
     let paths = paths(&served, access.openid.is_some());
-    let controllers = builtin_controllers(config, &registry, &served, &process)?;
+    metrics::register(&process.metrics, &registry, &served, config, &process.cpu_pool);
+    object_counts(config.object_count_period, &delegator, &process.metrics, &mut work);
+    let flow = flow_control(config, &registry, &process.metrics, &mut work)?;
+    let health = health_check(&storage);
+    let startup =
+        startup_tasks(config, &registry, storage, process.client_authorities.clone(), &process.tasks)?;
+    work.hooks.extend(startup.hooks);
+    work.run_before_stop(startup.before_stop);
+    let events = start_events(&delegator, access.ready, plugins.ready, &custom, remote.available, &flow);
+    let cache_filled = events.add_to(&mut work.hooks);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
         authorizer: Arc::clone(authorizer),
-        roles: access.authorizers.roles.shared(),
-        authenticator: access.authenticators.authenticator.clone(),
+        roles: access.roles.shared(),
+        authenticator: access.authenticator.clone(),
         token_requests: access.token_requests,
         served: Arc::clone(&served),
         documents: access.openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
@@ -117,35 +130,22 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         peers: replicas.peers,
         write_barrier: replicas.write_barrier,
         cpu_pool: process.cpu_pool.clone(),
-        storage_health: health_check(&storage),
+        storage_health: health,
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let startup = startup_tasks(config, &registry, storage, process.client_authorities, &process.tasks)?;
-    let mut hooks = startup.hooks;
-    hooks.extend(replicas.hooks.into_iter().chain(remote.hooks).chain([repairs.hook()]));
-    metrics::register(&process.metrics, &registry, &served, config, &process.cpu_pool);
-    let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
-    let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
-    let events =
-        start_events(&delegator, access.authorizers.ready, plugins.ready, &custom, remote.available, &flow);
-    let cache_filled = events.add_to(&mut hooks);
-    let informers = [ranges.run().boxed(), access.authenticators.background, access.authorizers.background];
-    let repairing = async move { repairs.keep_repairing().await }.boxed();
-    let tasks =
-        [counting, custom.run, remote.run, flow.run, access.refresh_keys, repairing, plugins.background];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
         paths,
-        hooks,
-        authenticator: access.authenticators.authenticator,
+        authenticator: access.authenticator,
         cache_driver,
-        background: informers.into_iter().chain(tasks).chain(replicas.run).chain(controllers).collect(),
-        before_stop: all(startup.before_stop, replicas.before_stop),
+        before_stop: work.take_before_stop(),
+        hooks: work.hooks,
+        background: work.background,
         forkable: ForkState::new(delegator, custom.kinds, &served),
         cache_filled,
-        authorizer: access.authorizers.authorizer,
+        authorizer: access.authorizer,
         fairness: flow.fairness,
     })
 }
@@ -172,25 +172,24 @@ fn start_events(
     }
 }
 
-/// Runs futures at the same time.
-fn all(first: BoxFuture<'static, ()>, others: Vec<BoxFuture<'static, ()>>) -> BoxFuture<'static, ()> {
-    Box::pin(async move {
-        future::join(first, future::join_all(others)).await;
-    })
-}
-
 /// Builds the coordination with other servers of the cluster.
 fn replicas(
     config: &Config,
     registry: &Registry,
     storage: &Store,
     served: &Arc<ServedApi>,
-    credentials: &Credentials,
     process: &ProcessContext,
+    work: &mut Work,
 ) -> Result<Replicas, RunError> {
-    let client = LoopbackClient::new(credentials.clone(), loopback(config))?;
+    let client = LoopbackClient::new(process.loopback.credentials(), loopback(config))?;
     let catalog = &served.now().catalog;
-    Replicas::new(config, registry, Arc::clone(storage), catalog, client, &process.tasks, &process.metrics)
+    let storage = Arc::clone(storage);
+    let mut replicas =
+        Replicas::new(config, registry, storage, catalog, client, &process.tasks, &process.metrics)?;
+    work.hooks.append(&mut replicas.hooks);
+    work.background.append(&mut replicas.run);
+    mem::take(&mut replicas.before_stop).into_iter().for_each(|task| work.run_before_stop(task));
+    Ok(replicas)
 }
 
 /// Returns the health check of a store.
@@ -202,10 +201,9 @@ fn health_check(storage: &Store) -> Arc<dyn Fn() -> BoxFuture<'static, Result<()
     })
 }
 
-/// Flow control, its task, and its readiness.
+/// Flow control and its readiness.
 struct FlowControlParts {
     fairness: Option<Arc<Fairness>>,
-    run: BoxFuture<'static, ()>,
     ready: Option<StartEvent>,
 }
 
@@ -213,22 +211,22 @@ struct FlowControlParts {
 fn flow_control(
     config: &Config,
     registry: &Registry,
-    hooks: &mut Vec<PostStartHook>,
     metrics: &MetricsRegistry,
+    work: &mut Work,
 ) -> Result<FlowControlParts, RunError> {
     if !config.priority_and_fairness {
         // The limits are static, so there is nothing to wait for.
-        hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
-        return Ok(FlowControlParts { fairness: None, run: Box::pin(future::ready(())), ready: None });
+        work.hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
+        return Ok(FlowControlParts { fairness: None, ready: None });
     }
     let (flow, task) = FlowControl::new(registry, config.chain.inflight)?;
     let fairness = flow.fairness();
     let ready = Some(start_event(flow.ready()));
     fairness.register(metrics);
-    let run = Box::pin(async move {
+    work.run(async move {
         tokio::join!(task.run(), flow.run());
     });
-    Ok(FlowControlParts { fairness: Some(fairness), run, ready })
+    Ok(FlowControlParts { fairness: Some(fairness), ready })
 }
 
 /// Returns the serialization formats of objects.
@@ -250,26 +248,21 @@ fn backends(config: &Config, metrics: &ApiMetrics) -> Result<Backends, RunError>
     })
 }
 
-/// Counts objects for metrics, once before the server is ready and then every `period`. Returns the
-/// background task. A zero period disables both.
-fn object_counts(
-    period: Duration,
-    delegator: &Delegator,
-    hooks: &mut Vec<PostStartHook>,
-    metrics: &MetricsRegistry,
-) -> BoxFuture<'static, ()> {
+/// Counts objects for metrics, once before the server is ready and then every `period`. A zero period disables
+/// both.
+fn object_counts(period: Duration, delegator: &Delegator, metrics: &MetricsRegistry, work: &mut Work) {
     if period.is_zero() {
-        return Box::pin(std::future::ready(()));
+        return;
     }
     let counts = Arc::new(ObjectCounts::new(delegator.clone()));
     counts.register(metrics);
     let first = Arc::clone(&counts);
-    let work = Box::pin(async move {
+    let count = Box::pin(async move {
         first.poll().await;
         Ok(())
     });
-    hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work });
-    Box::pin(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await })
+    work.hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work: count });
+    work.run(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await });
 }
 
 /// Returns the current document paths, for the list at `/`.

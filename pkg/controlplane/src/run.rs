@@ -3,6 +3,7 @@
 mod audit;
 mod certificate_expiry;
 mod certificates;
+mod health;
 mod hooks;
 mod kubeconfig;
 pub(crate) mod service_account_keys;
@@ -11,6 +12,7 @@ mod signals;
 mod store;
 mod traces;
 
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,15 +32,14 @@ use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::watch::drain::WatchDrain;
-use server::health::{
-    Check, CheckError, CheckGroup, GracePeriodCheck, Health, Log, NamedCheck, Ping, Shutdown, ThrottledCheck,
-};
+use server::health::Check;
 use server::limits::memory::MemoryBudget;
 use server::metrics::{Metrics, ResourceLabels};
 use server::tls::reload_files;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
+use crate::api::Api;
 use crate::config::{Config, IgnoredSetting, StorageConfig};
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
@@ -153,7 +154,8 @@ pub(crate) struct StartOverrides {
     pub(crate) inherited: Option<InheritedState>,
 }
 
-/// Like [`start`], with options outside of the configuration.
+/// Like [`start`], with options outside of the configuration. The server is prepared first, then its API is built,
+/// then it is served.
 pub(crate) async fn start_as(
     overrides: StartOverrides,
     mut config: Config,
@@ -162,56 +164,8 @@ pub(crate) async fn start_as(
     let StartOverrides { authorizer, inherited } = overrides;
     let prepared = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
     let process = prepared.process(authorizer, inherited.map(|inherited| inherited.template));
-    let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = prepared;
-    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, weakened, .. } = prepared;
-    let api = api::build(&config, encryption.storage, process).await?;
-    let hooks = Hooks::new(&config.gates, api.hooks.into_iter().chain(encryption.hook).collect());
-    let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
-    let services = Services {
-        authenticator: api.authenticator,
-        authorizer: api.authorizer,
-        dispatch: Arc::clone(&api.dispatch),
-        cpu_pool: cpu_pool.clone(),
-        api_paths: api.paths,
-        health: Arc::new(health),
-        metrics: Arc::new(Metrics::new(&metrics, version(), started, resource_labels())),
-        registry: metrics,
-        traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
-        auditor: auditor.clone(),
-        fairness: api.fairness,
-    };
-    let options = chain_options(&config, &signals.lifecycle, &memory, &api.console, &store, &weakened);
-    let chain = Chain::new(services, options, env.clone());
-    let address = front.address;
-    let ca_certificates = front.credentials.ca_certificates.clone();
-    tracing::info!(%address, "serving securely");
-    let expiry = CertificateExpiry::new(&config, &front.credentials.files, &env.clock, &weakened);
-    let serving = serve(front, &config, Arc::clone(&chain), signals.clone(), weakened.clone());
-    let mut background: JoinSet<()> = api.background.into_iter().collect();
-    background.spawn(expiry.run());
-    background.spawn(api.cache_driver.run());
-    background.spawn(async move { memory.poll_meter(&weakened).await });
-    background.spawn(encryption.background);
-    let storage_wait = config.serving.storage_wait_max;
-    let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
-    Ok(RunningServer {
-        address,
-        ca_certificates,
-        lifecycle: signals.lifecycle,
-        serving,
-        chain,
-        watch_drain: signals.watches,
-        ready: tokio::spawn(ready),
-        background,
-        tasks,
-        before_stop: api.before_stop,
-        internals: (cpu_pool, api.dispatch),
-        store,
-        forkable: api.forkable,
-        recorder: recorder.map(|recorder| recorder.provider),
-        auditor,
-        config,
-    })
+    let api = api::build(&config, Arc::clone(&prepared.encryption.storage), process).await?;
+    Ok(prepared.serve(api, config, env))
 }
 
 /// Parts of a server that exist before its API.
@@ -315,26 +269,83 @@ impl PreparedServer {
             template,
         }
     }
-}
 
-/// Builds the options of the handler chain: life cycle, memory limit and console.
-fn chain_options(
-    config: &Config,
-    lifecycle: &Lifecycle,
-    memory: &MemoryBudget,
-    sources: &ConsoleSources,
-    store: &Store,
-    weakened: &WeakenedDecisions,
-) -> ChainOptions {
-    let disconnecting = lifecycle.disconnecting().clone();
-    let rejecting = lifecycle.rejecting().clone();
-    let mut options =
-        ChainOptions { disconnecting, rejecting, memory: memory.clone(), ..config.chain.clone() };
-    options.pages.snapshot = store.snapshots().filter(|_| config.snapshot_endpoint);
-    if let Some(debugging) = &mut options.pages.debugging {
-        debugging.sections.extend(console::sections(sources, store.console_source(), memory, weakened));
+    /// Serves an API: builds the handler chain, and starts the start hooks and the background tasks.
+    fn serve(mut self, mut api: Api, config: Config, env: Env) -> RunningServer {
+        let hooks = mem::take(&mut api.hooks).into_iter().chain(self.encryption.hook.take());
+        let hooks = Hooks::new(&config.gates, hooks.collect());
+        let chain = self.chain(&api, &hooks, &config, env.clone());
+        let PreparedServer { front, recorder, auditor, store, cpu_pool, .. } = self;
+        let PreparedServer { encryption, signals, tasks, memory, weakened, .. } = self;
+        let address = front.address;
+        let ca_certificates = front.credentials.ca_certificates.clone();
+        tracing::info!(%address, "serving securely");
+        let expiry = CertificateExpiry::new(&config, &front.credentials.files, &env.clock, &weakened);
+        let serving = serve(front, &config, Arc::clone(&chain), signals.clone(), weakened.clone());
+        let mut background: JoinSet<()> = api.background.into_iter().chain([encryption.background]).collect();
+        background.spawn(expiry.run());
+        background.spawn(api.cache_driver.run());
+        background.spawn(async move { memory.poll_meter(&weakened).await });
+        let storage_wait = config.serving.storage_wait_max;
+        let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
+        RunningServer {
+            address,
+            ca_certificates,
+            lifecycle: signals.lifecycle,
+            serving,
+            chain,
+            watch_drain: signals.watches,
+            ready: tokio::spawn(ready),
+            background,
+            tasks,
+            before_stop: api.before_stop,
+            internals: (cpu_pool, api.dispatch),
+            store,
+            forkable: api.forkable,
+            recorder: recorder.map(|recorder| recorder.provider),
+            auditor,
+            config,
+        }
     }
-    options
+
+    /// Builds the handler chain in front of an API.
+    fn chain(&self, api: &Api, hooks: &Hooks, config: &Config, env: Env) -> Arc<Chain> {
+        let plugins = self.encryption.checks.clone();
+        let loopback_check = Arc::clone(&self.loopback_check);
+        let health =
+            health::health(config, &self.store, &self.signals.lifecycle, hooks, loopback_check, plugins);
+        let services = Services {
+            authenticator: api.authenticator.clone(),
+            authorizer: Arc::clone(&api.authorizer),
+            dispatch: Arc::clone(&api.dispatch),
+            cpu_pool: self.cpu_pool.clone(),
+            api_paths: Arc::clone(&api.paths),
+            health: Arc::new(health),
+            metrics: Arc::new(Metrics::new(&self.metrics, version(), self.started, resource_labels())),
+            registry: self.metrics.clone(),
+            traces: self.recorder.as_ref().map(|recorder| recorder.traces.clone()),
+            auditor: self.auditor.clone(),
+            fairness: api.fairness.clone(),
+        };
+        Chain::new(services, self.chain_options(config, &api.console), env)
+    }
+
+    /// Builds the options of the handler chain: life cycle, memory limit and console.
+    fn chain_options(&self, config: &Config, sources: &ConsoleSources) -> ChainOptions {
+        let lifecycle = &self.signals.lifecycle;
+        let mut options = ChainOptions {
+            disconnecting: lifecycle.disconnecting().clone(),
+            rejecting: lifecycle.rejecting().clone(),
+            memory: self.memory.clone(),
+            ..config.chain.clone()
+        };
+        options.pages.snapshot = self.store.snapshots().filter(|_| config.snapshot_endpoint);
+        if let Some(debugging) = &mut options.pages.debugging {
+            let store = self.store.console_source();
+            debugging.sections.extend(console::sections(sources, store, &self.memory, &self.weakened));
+        }
+        options
+    }
 }
 
 /// Shutdown signals.
@@ -532,85 +543,6 @@ fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
         resource: row.plural,
         subresource: row.subresource,
     })
-}
-
-/// Health checks of a cluster of the store.
-struct StoreChecks {
-    health: Arc<dyn Check>,
-    /// The check of `/readyz` with its own timeout.
-    readiness: Arc<dyn Check>,
-}
-
-/// Returns the health checks of each cluster of the store. They are unauthenticated, so calls of the store are
-/// throttled, as in upstream.
-fn store_checks(config: &Config, store: &Store) -> Vec<StoreChecks> {
-    let check = |name: String, cluster: &Arc<dyn storage::Storage>, limit: Duration| {
-        let cluster = Arc::clone(cluster);
-        let check = Arc::new(NamedCheck(name.into(), move || {
-            let cluster = Arc::clone(&cluster);
-            async move {
-                let healthy = timeout(limit, cluster.healthy()).await;
-                healthy.map_err(CheckError::new)?.map_err(CheckError::new)
-            }
-        }));
-        Arc::new(ThrottledCheck::new(check, limit / 2)) as Arc<dyn Check>
-    };
-    let checks = |(index, cluster): (usize, &Arc<dyn storage::Storage>)| {
-        let names = match index.checked_sub(1) {
-            None => ["etcd".to_owned(), "etcd-readiness".to_owned()],
-            Some(n) => [format!("etcd-override-{n}"), format!("etcd-override-readiness-{n}")],
-        };
-        let [health, readiness] = names;
-        StoreChecks {
-            health: check(health, cluster, config.storage.health_timeout()),
-            readiness: check(readiness, cluster, config.storage.readiness_timeout()),
-        }
-    };
-    store.clusters.iter().enumerate().map(checks).collect()
-}
-
-/// Builds upstream's health checks in upstream's order, as far as their subjects exist here.
-fn health(
-    config: &Config,
-    store: &Store,
-    lifecycle: &Lifecycle,
-    hooks: &Hooks,
-    loopback_check: Arc<dyn Check>,
-    plugins: Vec<Arc<dyn Check>>,
-) -> Health {
-    let log: Arc<dyn Check> = Arc::new(Log::default());
-    let stores = store_checks(config, store);
-    let stores_health = || stores.iter().map(|checks| Arc::clone(&checks.health));
-    let stores_readiness =
-        || stores.iter().flat_map(|checks| [Arc::clone(&checks.health), Arc::clone(&checks.readiness)]);
-    let loopback_checks = || std::iter::once(Arc::clone(&loopback_check));
-    let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
-    let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
-        let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
-        CheckGroup::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
-    };
-    let patient =
-        |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
-    Health {
-        healthz: group(
-            loopback_checks().chain(stores_health()).chain(plugins.clone()).collect(),
-            listed(),
-            Vec::new(),
-        ),
-        livez: group(
-            loopback_checks().chain(stores_health()).collect(),
-            listed().into_iter().map(patient).collect(),
-            Vec::new(),
-        ),
-        readyz: group(
-            stores_readiness()
-                .chain(plugins)
-                .chain([Arc::clone(&hooks.informers) as Arc<dyn Check>])
-                .collect(),
-            listed(),
-            vec![Arc::new(Shutdown(lifecycle.terminating().clone()))],
-        ),
-    }
 }
 
 #[cfg(test)]

@@ -3,34 +3,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdMetadata, VerificationKeys};
+use authorization::Authorizer;
 use component_base::weakened::WeakenedDecisions;
 use endpoints::api::TokenRequests;
 use endpoints::openid::OpenId;
 use endpoints::routing::served::ServedApi;
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use registry::Registry;
 
+use super::work::Work;
 use crate::authenticators::{Authenticators, authenticators};
 use crate::authorizers::Authorizers;
 use crate::config::Config;
 use crate::error::RunError;
 use crate::metrics::ApiMetrics;
 use crate::process::ProcessContext;
+use crate::roles::StoredRoles;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::system::SystemEntropy;
 
 /// Authentication and authorization of requests, and the issuer of service account tokens.
 pub(super) struct Access {
-    pub(super) authenticators: Authenticators,
-    pub(super) authorizers: Authorizers,
+    pub(super) authenticator: Authenticator,
+    /// Shared by the chain, access reviews and admission.
+    pub(super) authorizer: Arc<dyn Authorizer>,
+    pub(super) roles: StoredRoles,
+    /// Completes when all data that decisions do not wait for is loaded.
+    pub(super) ready: BoxFuture<'static, ()>,
     /// OpenID discovery documents.
     pub(super) openid: Option<OpenId>,
     /// Issuer of service account tokens.
     pub(super) token_requests: Option<TokenRequests>,
-    /// Task that refreshes the keys of service account tokens, if they are external.
-    pub(super) refresh_keys: BoxFuture<'static, ()>,
 }
 
 impl Access {
@@ -41,9 +46,10 @@ impl Access {
         address: &str,
         metrics: &ApiMetrics,
         process: &ProcessContext,
+        work: &mut Work,
     ) -> Result<Self, RunError> {
         let keys = service_account_keys::load(config, &process.metrics).await?;
-        let authenticators = authenticators(
+        let Authenticators { authenticator, background } = authenticators(
             config,
             &keys,
             registry,
@@ -51,11 +57,14 @@ impl Access {
             &metrics.webhooks,
             process.monitoring(),
         )?;
+        work.run(background);
         let openid = openid(config, address, &keys);
         let authorizers = Authorizers::new(config, registry, served, process, &metrics.webhooks)?;
-        let refresh_keys = refresh_keys(keys.verifying.clone(), process.weakened.clone()).boxed();
+        let Authorizers { authorizer, roles, ready, background } = authorizers;
+        work.run(background);
+        work.run(refresh_keys(keys.verifying.clone(), process.weakened.clone()));
         let token_requests = token_requests(config, keys)?;
-        Ok(Access { authenticators, authorizers, openid, token_requests, refresh_keys })
+        Ok(Access { authenticator, authorizer, roles, ready, openid, token_requests })
     }
 }
 

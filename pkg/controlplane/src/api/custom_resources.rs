@@ -11,6 +11,7 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use tokio::sync::oneshot;
 
+use super::work::Work;
 use crate::error::RunError;
 use crate::metrics::ApiMetrics;
 use crate::process::ProcessContext;
@@ -18,7 +19,6 @@ use controllers::hook::{StartEvent, start_event};
 
 /// Serves CRDs and registers the served versions.
 pub(super) struct CustomResourceParts {
-    pub(super) run: BoxFuture<'static, ()>,
     /// Completes when all CRDs are loaded.
     pub(super) loaded: StartEvent,
     /// Completes when all CRDs that existed at start are served.
@@ -51,6 +51,7 @@ pub(super) fn custom_resources(
     webhooks: ConversionDeps,
     process: &ProcessContext,
     on_demand: Option<OnDemand>,
+    work: &mut Work,
 ) -> Result<CustomResourceParts, RunError> {
     let watches = Arc::clone(&metrics.watches);
     let cel_times = Arc::clone(&metrics.cel_times);
@@ -74,9 +75,9 @@ pub(super) fn custom_resources(
         loaded = start_event(future::ready(()));
         all_served = start_event(future::ready(()));
     }
-    let run = Box::pin(async move {
+    work.run(async move {
         let definitions = start.then(|()| definitions.run());
         tokio::join!(definitions, custom.run(first, lazy), service_informer.run(), services.run());
     });
-    Ok(CustomResourceParts { run, loaded, served: all_served, registered, kinds })
+    Ok(CustomResourceParts { loaded, served: all_served, registered, kinds })
 }

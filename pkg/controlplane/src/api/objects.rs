@@ -16,6 +16,7 @@ use registry::services::Ranges;
 use storage::Storage;
 
 use super::formats;
+use super::work::Work;
 use crate::config::{Config, EtcdOverride};
 use crate::error::RunError;
 use crate::memory::Budgets;
@@ -38,9 +39,6 @@ pub(super) struct Objects {
     pub(super) resource_requests: ResourceRequests,
     /// Verbs, with the pools of Service addresses and node ports.
     pub(super) registry: Registry,
-    /// Repairs the pools.
-    pub(super) repairs: Arc<RepairTask>,
-    pub(super) ranges: InformerTask<Ranges>,
 }
 
 /// Returns the cache budgets of a process.
@@ -53,6 +51,7 @@ pub(super) fn open(
     config: &Config,
     storage: &Arc<dyn Storage>,
     process: &ProcessContext,
+    work: &mut Work,
 ) -> Result<Objects, RunError> {
     let catalog = match &process.template {
         Some(template) => template.builtin.clone(),
@@ -67,7 +66,10 @@ pub(super) fn open(
     let served = Arc::new(served);
     let registry = registry(config, &delegator, &served).with_weakened(process.weakened.clone());
     let (registry, repairs, ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
-    Ok(Objects { delegator, cache_driver, address, served, resource_requests, registry, repairs, ranges })
+    work.hooks.push(repairs.hook());
+    work.run(ranges.run());
+    work.run(async move { repairs.keep_repairing().await });
+    Ok(Objects { delegator, cache_driver, address, served, resource_requests, registry })
 }
 
 /// A registry with the pools of Service addresses and node ports.

@@ -13,14 +13,14 @@ use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::routing::served::ServedApi;
-use futures::future::BoxFuture;
 use registry::Registry;
 
+use super::work::Work;
 use crate::config::Config;
 use crate::error::RunError;
 use crate::process::ProcessContext;
 use crate::system::SystemEntropy;
-use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
+use controllers::hook::{StartEvent, hook, start_event};
 
 /// Connections to other servers: extension API servers and webhooks.
 pub(super) struct RemoteServers {
@@ -29,8 +29,6 @@ pub(super) struct RemoteServers {
     pub(super) webhooks: ConversionDeps,
     /// Transports to webhooks.
     pub(super) dialers: Dialers,
-    pub(super) run: BoxFuture<'static, ()>,
-    pub(super) hooks: Vec<PostStartHook>,
     /// Completes when the APIServices of built-in versions are available.
     pub(super) available: StartEvent,
 }
@@ -42,6 +40,7 @@ pub(super) fn remote_servers(
     served: &Arc<ServedApi>,
     own_credentials: Credentials,
     process: &ProcessContext,
+    work: &mut Work,
 ) -> Result<RemoteServers, RunError> {
     let (services, service_informer) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let to_services = config.egress.dialer(Network::Cluster);
@@ -63,13 +62,13 @@ pub(super) fn remote_servers(
         calls: Arc::clone(&process.webhooks),
         entropy: Arc::new(SystemEntropy),
     };
-    let hooks = aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.synced()))).into();
+    work.hooks.extend(aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.synced()))));
     let available = start_event(aggregator.available(api_services::names(&served.now().catalog)));
-    let run = Box::pin(async move {
+    work.run(async move {
         tokio::join!(service_informer.run(), registrations.run(), aggregator.run());
     });
     let dialers = webhooks.dialers.clone();
-    Ok(RemoteServers { aggregation, webhooks, dialers, run, hooks, available })
+    Ok(RemoteServers { aggregation, webhooks, dialers, available })
 }
 
 /// Returns the routing mode of connections to Services.
