@@ -70,11 +70,16 @@ chaos: deps tools
 	  CHAOS_CONTROLLER_MANAGER=$(CONTROLLER_MANAGER) CHAOS_SCHEDULER=$(SCHEDULER) CHAOS_PAUSE=150 \
 	  $(CARGO) test --release -p e2e --test chaos -- --nocapture
 
-# Rolling change from upstream's servers to this one and back. UPSTREAM: path of upstream's binary. ROLLING: arguments for the
-# script.
+# Upgrade and downgrade: three replicas behind haproxy are replaced one at a time under load, 30 minutes per direction, from an
+# emulated v1.36 to this release and back. OLD and OLD_FLAGS: another old server. UPSTREAM: path of upstream's binary, for a
+# second migration from upstream's servers and back. ROLLING: more arguments. `make test` runs a short form.
+OLD ?= target/release/kube-apiserver
+OLD_FLAGS ?= $(if $(filter target/release/kube-apiserver,$(OLD)),--emulated-version=1.36)
+ROLLING ?= --seconds 420 --idle 65
 rolling: deps release
-	tools/fetch-tools.sh etcd etcdctl
-	e2e/rolling/rolling.py --upstream $(UPSTREAM) $(ROLLING)
+	tools/fetch-tools.sh etcd etcdctl haproxy
+	e2e/rolling/rolling.py --old $(OLD) --old-flags="$(OLD_FLAGS)" $(ROLLING)
+	$(if $(UPSTREAM),e2e/rolling/rolling.py --old $(UPSTREAM) $(ROLLING))
 
 verify: deps
 	$(CARGO) fmt --all --check

@@ -1,317 +1,167 @@
 #!/usr/bin/env python3
-"""Migrates a control plane from upstream's servers to this one and back, on one etcd.
+"""Replaces the three replicas of a cluster one at a time by another release and back, under load.
 
-    rolling.py --upstream BINARY [--ours BINARY] [--seconds 60] [--mixed-seconds 1800]
+    rolling.py --old BINARY [--old-flags FLAGS] [--new BINARY] [--new-flags FLAGS] [--seconds 60] [--idle 30]
 
-Phases: two upstream replicas and one of ours serve the same load, then ours alone, then upstream alone, then one
-upstream replica and ours.
+haproxy distributes the load: 200 writes per second to ConfigMaps, custom resources, Services, Deployments, scales and
+leases. A mutating and a validating webhook take part. --old and --new can be repeated: replicas take the programs in turn.
 
-Checks: while the cluster is idle, every write to etcd is one by which a server keeps its membership. All replicas
-return the same lists at the same revision. No address or port of a Service is lost or allocated twice, and no lease
-flaps.
+Claims, checked after each replacement: no request failed. No acknowledged write is lost, and every replica returns all
+objects. All replicas return equal lists at one revision. No address or port of a Service is lost or allocated twice, and no
+lease changed its holder. In the idle cluster, every write to etcd is one by which a server keeps its membership.
 """
 import argparse
-import base64
-import collections
-import concurrent.futures
-import json
 import os
-import random
-import re
+import shlex
 import shutil
-import socket
-import ssl
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOOLS = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "tools", "bin")
-TOKEN = "rolling-admin"
-INSECURE = ssl._create_unverified_context()
-# Keys that servers write for themselves, with the maximum number of writes per key, minute and replica.
-OWN_WRITES = [
-    (re.compile(r"/registry/masterleases/"), 7),
-    (re.compile(r"/registry/leases/kube-system/apiserver-"), 7),
-    (re.compile(r"/registry/peerserverleases/"), 7),
-    (re.compile(r"compact_rev_key"), 1),
-]
-# Upstream's repair loop takes a Service under deletion for a Service without its address. It restores the address and
-# removes it a minute later, with an event for each. This also happens without this server.
-REPAIRS = re.compile(r"/registry/(ipaddresses/|events/default/(10[.]|[a-z-]+[0-9]+[.]))")
-# Maximum number of Services that stay after each phase, so that addresses do not run out.
-STAYING_MAX = 30
-COMPARED = [
-    "/api/v1/services", "/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/endpoints", "/api/v1/serviceaccounts",
-    "/apis/apps/v1/deployments", "/apis/networking.k8s.io/v1/ipaddresses", "/apis/networking.k8s.io/v1/servicecidrs",
-    "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "/apis/discovery.k8s.io/v1/endpointslices", "/apis/apiregistration.k8s.io/v1/apiservices",
-]
+from checks import Checks
+from client import Counts, Object
+from cluster import ROOT, SLOTS, Balancer, Etcd, Hooks, Keys, Ports, Release, Replica, end
+from load import CORE, GROUP, NAMESPACE, WIDGETS, Loads, Report
+
+READY_MAX = 60.0
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"widgets.{GROUP}"},
+    "spec": {"group": GROUP, "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                 "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                     "size": {"type": "integer", "minimum": 0}, "color": {"type": "string", "default": "red"}}}}}}}]}}
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def openssl(*args):
-    subprocess.run(["openssl", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-class Replica:
-    """A server process."""
-
-    def __init__(self, name, binary, directory, etcd, address):
-        self.name, self.binary, self.port = name, binary, free_port()
-        self.url = f"https://127.0.0.1:{self.port}"
-        own = os.path.join(directory, name)
-        os.makedirs(own, exist_ok=True)
-        self.log_path = os.path.join(own, "log")
-        f = lambda file: os.path.join(directory, file)
-        self.args = [
-            binary, "--secure-port", str(self.port), "--bind-address", "127.0.0.1", "--advertise-address", address,
-            "--cert-dir", own, "--token-auth-file", f("tokens.csv"), "--etcd-servers", etcd,
-            "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", f("sa.pub"),
-            "--service-account-signing-key-file", f("sa.key"), "--service-cluster-ip-range", "10.0.0.0/24",
-            "--authorization-mode", "Node,RBAC", "--allow-privileged",
-        ]
-        self.process = None
-
-    def start(self):
-        # All replicas share this machine's host name, from which a server's identity follows.
-        self.process = subprocess.Popen(self.args, stdout=open(self.log_path, "ab"), stderr=subprocess.STDOUT)
-        deadline = time.time() + 120
-        while time.time() < deadline:
-            if self.process.poll() is not None:
-                break
-            try:
-                if self.call("GET", "/readyz")[0] == 200:
-                    return self
-            except OSError:
-                pass
-            time.sleep(0.2)
-        sys.exit(f"{self.name} does not become ready, see {self.log_path}")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(90)
-
-    def call(self, method, path, body=None, media="application/json"):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=data, method=method)
-        request.add_header("Authorization", f"Bearer {TOKEN}")
-        request.add_header("Content-Type", media)
-        request.add_header("Accept", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=60, context=INSECURE) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
-
-    def get(self, path):
-        code, body = self.call("GET", path)
-        assert code == 200, (self.name, path, code, body[:300])
-        return json.loads(body)
+def webhook(kind: str, path: str, hooks: Hooks) -> Object:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}
+    hook = {"name": f"{path}.{GROUP}", "rules": [rule], "objectSelector": {"matchLabels": {"hooked": "yes"}},
+            "clientConfig": {"url": f"https://127.0.0.1:{hooks.port}/{path}", "caBundle": hooks.authority},
+            "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 10, "admissionReviewVersions": ["v1"]}
+    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": GROUP}, "webhooks": [hook]}
 
 
 class Rolling:
-    def __init__(self, args):
-        self.args, self.wrong, self.orphans = args, [], set()
-        self.dir = tempfile.mkdtemp(prefix="rolling-")
-        self.random = random.Random(args.seed)
-        with open(os.path.join(self.dir, "tokens.csv"), "w") as f:
-            f.write(f'{TOKEN},admin,1,"system:masters"\n')
-        key = os.path.join(self.dir, "sa.key")
-        openssl("genrsa", "-out", key, "2048")
-        openssl("rsa", "-in", key, "-pubout", "-out", os.path.join(self.dir, "sa.pub"))
-        client, peer = free_port(), free_port()
-        self.etcd_url = f"http://127.0.0.1:{client}"
-        self.etcd = subprocess.Popen(
-            [os.path.join(TOOLS, "etcd"), "--data-dir", os.path.join(self.dir, "etcd"), "--listen-client-urls", self.etcd_url,
-             "--advertise-client-urls", self.etcd_url, "--listen-peer-urls", f"http://127.0.0.1:{peer}",
-             "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}", "--initial-cluster",
-             f"default=http://127.0.0.1:{peer}", "--log-level", "error", "--unsafe-no-fsync"])
-        self.watched = os.path.join(self.dir, "writes")
-        time.sleep(2)
-        self.watch = subprocess.Popen(
-            [os.path.join(TOOLS, "etcdctl"), "--endpoints", self.etcd_url, "watch", "--prefix", "", "--rev", "1", "-w", "json"],
-            stdout=open(self.watched, "wb"), env={**os.environ, "ETCDCTL_API": "3"})
+    """The cluster, its load and the steps of the migration."""
 
-    def writes_since(self, revision):
-        """Returns the number of writes by key after a revision."""
-        time.sleep(1)
-        found = collections.Counter()
-        with open(self.watched, "rb") as f:
-            for line in f:
-                try:
-                    events = json.loads(line).get("Events", [])
-                except ValueError:
-                    continue
-                for event in events:
-                    if int(event["kv"]["mod_revision"]) > revision:
-                        found[base64.b64decode(event["kv"]["key"]).decode()] += 1
-        return found
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.report = args, Report()
+        self.directory = tempfile.mkdtemp(prefix="rolling-")
+        ports, keys = Ports(args.first_port), Keys(self.directory)
+        self.etcd, self.hooks = Etcd(self.directory, ports), Hooks(self.directory, ports)
+        self.replicas = [Replica(slot, self.directory, ports, keys, self.etcd) for slot in range(SLOTS)]
+        self.balancer = Balancer(self.directory, ports, self.replicas)
+        self.loads = Loads(self.balancer.port, args.rate, self.report)
+        self.checks = Checks(self.etcd, self.report, self.directory)
+        # Seconds under load until the last check, and the start of the load since then.
+        self.loaded, self.opened = 0.0, 0.0
+        self.old = [Release("old", binary, tuple(shlex.split(args.old_flags))) for binary in args.old]
+        self.new = [Release("new", binary, tuple(shlex.split(args.new_flags))) for binary in args.new]
 
-    def log(self, text):
-        print(time.strftime("%H:%M:%S"), text, flush=True)
+    def prepare(self) -> None:
+        """Starts the old replicas, and creates what the load needs."""
+        for replica in self.replicas:
+            replica.start(self.old[replica.slot % len(self.old)])
+        for replica in self.replicas:
+            replica.wait_ready()
+        self.balancer.wait_all_up()
+        client = self.replicas[0].client
+        hooks = "/apis/admissionregistration.k8s.io/v1"
+        for path, body in [
+            ("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}),
+            ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD),
+            (f"{hooks}/mutatingwebhookconfigurations", webhook("MutatingWebhookConfiguration", "mutate", self.hooks)),
+            (f"{hooks}/validatingwebhookconfigurations", webhook("ValidatingWebhookConfiguration", "validate", self.hooks)),
+        ]:
+            response = client.call("POST", path, body)
+            assert response.status == 201, f"POST {path}: {response}"
+        deadline = time.monotonic() + READY_MAX
+        while not all(self.is_prepared(replica) for replica in self.replicas):
+            assert time.monotonic() < deadline, "a replica does not serve the custom resource or call the webhook"
+            time.sleep(0.2)
 
-    def fail(self, text):
-        self.wrong.append(text)
-        self.log("WRONG: " + text)
+    def is_prepared(self, replica: Replica) -> bool:
+        """True if a replica serves the custom resource and calls the validating webhook."""
+        body = {"metadata": {"generateName": "probe-", "labels": {"hooked": "yes"}}, "data": {"reject": "yes"}}
+        denied = replica.client.call("POST", f"{CORE}/configmaps?dryRun=All", body)
+        return denied.status == 403 and replica.client.call("GET", WIDGETS).status == 200
 
-    # Load.
-    def work(self, replicas, phase, seconds):
-        end, count, self.staying = time.time() + seconds, 0, 0
-        while time.time() < end:
-            with concurrent.futures.ThreadPoolExecutor(8) as pool:
-                steps = [(self.random.choice(replicas), f"{phase}-{count + n}", n) for n in range(24)]
-                list(pool.map(lambda step: self.step(*step), steps))
-            count += 24
-            self.compare(replicas, f"while {phase} works")
-        return count
+    def replace(self, slot: int, releases: list[Release]) -> None:
+        replica, start = self.replicas[slot], time.monotonic()
+        name = replica.name
+        status = replica.stop()
+        if status != 0:
+            self.report.fail(f"{name} exits with {status} after SIGTERM")
+        replica.start(releases[slot % len(releases)])
+        replica.wait_ready()
+        self.balancer.wait_all_up()
+        self.report.log(f"{name} is {replica.name} after {time.monotonic() - start:.1f} s")
 
-    def step(self, replica, name, n):
-        default = "/api/v1/namespaces/default"
-        kind = ["ClusterIP", "NodePort", "ConfigMap", "Deployment"][n % 4]
-        if kind == "ConfigMap":
-            path, body = f"{default}/configmaps", {"metadata": {"name": name}, "data": {"a": "b"}}
-        elif kind == "Deployment":
-            path = "/apis/apps/v1/namespaces/default/deployments"
-            spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {
-                "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
-            body = {"metadata": {"name": name}, "spec": spec}
-        else:
-            path, body = f"{default}/services", {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
-        code, answer = replica.call("POST", path, body)
-        if code != 201:
-            return self.fail(f"{replica.name} POST {path}: {code} {answer[:200]}")
-        patch = {"metadata": {"labels": {"by": replica.name}}}
-        code, answer = replica.call("PATCH", f"{path}/{name}", patch, "application/merge-patch+json")
-        if code != 200:
-            self.fail(f"{replica.name} PATCH {path}/{name}: {code} {answer[:200]}")
-        # Some Services stay, so that the next phase has allocations to keep.
-        stays = kind in ("ClusterIP", "NodePort") and self.random.random() < 0.1 and self.staying < STAYING_MAX
-        self.staying += stays
-        if not stays:
-            code, answer = replica.call("DELETE", f"{path}/{name}")
-            if code != 200:
-                self.fail(f"{replica.name} DELETE {path}/{name}: {code} {answer[:200]}")
-
-    # Checks.
-    def compare(self, replicas, when):
-        if len(replicas) < 2:
-            return
-        for path in COMPARED:
-            revision = replicas[0].get(path + "?limit=1")["metadata"]["resourceVersion"]
-            query = f"{path}?resourceVersion={revision}&resourceVersionMatch=Exact"
-            answers = {replica.name: replica.call("GET", query) for replica in replicas}
-            if len({(code, body) for code, body in answers.values()}) > 1:
-                sizes = {name: (code, len(body)) for name, (code, body) in answers.items()}
-                self.fail(f"{path} at {revision} differs {when}: {sizes}")
-                for name, (_, body) in answers.items():
-                    with open(os.path.join(self.dir, f"differs-{name}-{path.rsplit('/', 1)[1]}"), "wb") as f:
-                        f.write(body)
-
-    def allocations(self, replicas, before):
-        replica = replicas[0]
-        services = replica.get("/api/v1/services")["items"]
-        taken = collections.Counter(ip for s in services for ip in s["spec"].get("clusterIPs", []) if ip != "None")
-        ports = collections.Counter(p["nodePort"] for s in services for p in s["spec"]["ports"] if "nodePort" in p)
-        for what, count in [*taken.items(), *ports.items()]:
-            if count > 1:
-                self.fail(f"{what} is allocated {count} times")
-        addresses = {a["metadata"]["name"]: a["spec"]["parentRef"] for a in
-                     replica.get("/apis/networking.k8s.io/v1/ipaddresses")["items"]}
-        if set(taken) - set(addresses):
-            self.fail(f"addresses of Services without an IPAddress object: {set(taken) - set(addresses)}")
-        orphans = set(addresses) - set(taken)
-        if orphans and all(r.name == "ours" for r in replicas) and not orphans <= self.orphans:
-            self.fail(f"IPAddress objects without a Service: {orphans - self.orphans}")
-        self.orphans = orphans
-        now = {s["metadata"]["name"]: (s["spec"]["clusterIPs"], [p.get("nodePort") for p in s["spec"]["ports"]]) for s in services}
-        for name, had in before.items():
-            if now.get(name) != had:
-                self.fail(f"allocations of Service {name} changed from {had} to {now.get(name)}")
-        return now
-
-    def quiet(self, replicas, seconds):
-        """Checks that an idle cluster has only expected writes, and that leases keep their holders."""
-        time.sleep(12)
-        revision = int(replicas[0].get("/api/v1/namespaces?limit=1")["metadata"]["resourceVersion"])
-        transitions = self.transitions(replicas[0])
+    def check(self, seconds: float) -> None:
+        """Lets the load run, stops it, and checks the cluster."""
         time.sleep(seconds)
-        writes = self.writes_since(revision)
-        self.log(f"quiet for {seconds} s: {sum(writes.values())} writes to {len(writes)} keys")
-        for key, count in writes.items():
-            allowed = [per_minute for pattern, per_minute in OWN_WRITES if pattern.match(key)]
-            if REPAIRS.match(key) and any(r.name != "ours" for r in replicas):
-                self.log(f"upstream's repair wrote {key}")
-            elif key.startswith("/registry/ipaddresses/") and key.rpartition("/")[2] in self.orphans:
-                self.log(f"{key} was released; upstream's repair had left it behind")
-            elif not allowed:
-                self.fail(f"{key} was written {count} times in an idle cluster")
-            elif count > allowed[0] * len(replicas) * (seconds / 60 + 1):
-                self.fail(f"{key} was written {count} times in {seconds} s")
-        after = self.transitions(replicas[0])
-        if after != transitions:
-            self.fail(f"leases or endpoints changed in an idle cluster: {transitions} {after}")
+        self.loads.gate.close()
+        self.loaded += time.monotonic() - self.opened
+        self.report.log(f"checks with {', '.join(replica.name for replica in self.replicas)}")
+        self.summary()
+        self.checks.all(self.replicas, self.loads, self.args.idle)
+        self.opened = time.monotonic()
+        self.loads.gate.open()
 
-    def transitions(self, replica):
-        leases = replica.get("/apis/coordination.k8s.io/v1/leases")["items"]
-        found = {l["metadata"]["name"]: (l["spec"].get("holderIdentity"), l["spec"].get("leaseTransitions")) for l in leases}
-        return found, replica.get("/api/v1/namespaces/default/endpoints/kubernetes").get("subsets")
+    def summary(self) -> None:
+        total = Counts()
+        for load in self.loads.all:
+            total.add(load.client.counts)
+        self.report.log(f"  {total.writes} writes, {total.writes / self.loaded:.0f} per second of load, {total.reads} reads, "
+                        f"repeated: {dict(total.repeated)}, longest request {total.longest:.2f} s, "
+                        f"longest gap of a lease {max(leader.longest for leader in self.loads.leaders):.2f} s, "
+                        f"{self.report.failures} failures")
 
-    def run(self):
-        seconds = self.args.seconds
-        make = lambda name, binary, n: Replica(name, binary, self.dir, self.etcd_url, f"192.0.2.{n}")
-        first, second = make("upstream-1", self.args.upstream, 1), make("upstream-2", self.args.upstream, 2)
-        ours = make("ours", self.args.ours, 3)
-        running = []
+    def run(self) -> int:
         try:
-            kept = {}
-            for phase, wanted in [("mixed", [first, second, ours]), ("ours", [ours]), ("upstream", [first, second]),
-                                  ("mixed-again", [first, ours])]:
-                for replica in wanted:
-                    if replica not in running:
-                        running.append(replica.start())
-                for replica in [r for r in running if r not in wanted]:
-                    replica.stop()
-                    running.remove(replica)
-                self.log(f"{phase}: {', '.join(r.name for r in wanted)}")
-                self.allocations(wanted, kept)
-                count = self.work(wanted, phase, self.args.mixed_seconds if phase == "mixed" else seconds)
-                self.log(f"{phase}: {count} objects")
-                kept = self.allocations(wanted, kept)
-                self.quiet(wanted, min(60, max(20, seconds // 2)))
-                self.compare(wanted, f"after {phase}")
+            self.prepare()
+            self.opened = time.monotonic()
+            self.loads.start()
+            directions = [(slot, self.new) for slot in range(SLOTS)] + [(slot, self.old) for slot in range(SLOTS)]
+            self.check_at(0)
+            for number, (slot, releases) in enumerate(directions, 1):
+                self.replace(slot, releases)
+                self.check_at(number)
+            self.loads.end()
         finally:
-            for replica in running:
+            for replica in self.replicas:
+                replica.terminate()
+            for replica in self.replicas:
                 replica.stop()
-            for process in (self.watch, self.etcd):
-                process.terminate()
-                process.wait(30)
-        if self.wrong:
-            self.log(f"{len(self.wrong)} checks failed; logs and responses are in {self.dir}")
+            for process in (self.balancer.process, self.hooks.process, self.etcd.process):
+                end(process)
+        if self.report.failures:
+            self.report.log(f"{self.report.failures} checks failed; logs and responses are in {self.directory}")
             return 1
-        shutil.rmtree(self.dir)
-        self.log("all checks passed")
+        shutil.rmtree(self.directory)
+        self.report.log("all checks passed")
         return 0
 
+    def check_at(self, replacements: int) -> None:
+        if replacements in self.args.check_after:
+            self.check(self.args.seconds)
 
-def main():
+
+def main() -> None:
+    ours = os.path.join(ROOT, "target", "release", "kube-apiserver")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--upstream", required=True, help="path of upstream's kube-apiserver")
-    parser.add_argument("--ours", default=os.path.join(ROOT, "target", "release", "kube-apiserver"), help="path of this server")
-    parser.add_argument("--seconds", type=int, default=60, help="duration of the load in each phase")
-    parser.add_argument("--mixed-seconds", type=int, help="duration of the load in the first phase (default: --seconds)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
+    parser.add_argument("--old", action="append", help="program of the old release (default: the new one)")
+    parser.add_argument("--old-flags", default="", help="flags of the old release, such as --emulated-version=1.36")
+    parser.add_argument("--new", action="append", help="program of the new release (default: target/release/kube-apiserver)")
+    parser.add_argument("--new-flags", default="", help="flags of the new release")
+    parser.add_argument("--rate", type=float, default=200.0, help="writes per second")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of the load before each check")
+    parser.add_argument("--idle", type=float, default=30.0, help="duration of the idle cluster in each check, in seconds")
+    parser.add_argument("--check-after", type=lambda text: {int(n) for n in text.split(",")}, default=set(range(7)),
+                        help="numbers of replacements after which the cluster is checked (default: 0,1,2,3,4,5,6)")
+    parser.add_argument("--first-port", type=int, help="ports after this one are used (default: by process)")
     args = parser.parse_args()
-    args.mixed_seconds = args.mixed_seconds or args.seconds
+    args.new = args.new or [ours]
+    args.old = args.old or args.new
     sys.exit(Rolling(args).run())
 
 
