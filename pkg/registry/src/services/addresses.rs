@@ -217,7 +217,7 @@ impl Addresses {
                 let start = Instant::now();
                 let created = self.create(service, address).await;
                 self.metrics.address(range, Scope::Static, created.is_ok(), start.elapsed());
-                created.map(|()| address)
+                created.map(|_| address)
             }
             None => self.allocate_any(service, ranges).await,
         }
@@ -256,7 +256,7 @@ impl Addresses {
                 continue;
             }
             match self.create(service, address).await {
-                Ok(()) => return Ok(address),
+                Ok(_) => return Ok(address),
                 Err(AddressError::Allocated) => {}
                 Err(other) => return Err(other),
             }
@@ -272,36 +272,39 @@ impl Addresses {
         (ranges, allocated)
     }
 
-    /// Creates the IPAddress object for an address of a service.
+    /// Creates and returns the IPAddress object for an address of a service.
     pub(super) async fn create(
         &self,
         service: &Object,
         address: IpAddr,
-    ) -> std::result::Result<(), AddressError> {
+    ) -> std::result::Result<Object, AddressError> {
         let name = address.to_string();
-        match self.addresses.create(ip_address_object(service, &name, Family::of(address))).await {
-            Ok(_) => Ok(()),
-            Err(status) if status.reason == Reason::AlreadyExists => Err(AddressError::Allocated),
-            Err(status) => Err(status.into()),
-        }
+        let created = self.addresses.create(ip_address_object(service, &name, Family::of(address))).await;
+        created.map_err(|status| match status.reason {
+            Reason::AlreadyExists => AddressError::Allocated,
+            _ => status.into(),
+        })
     }
 
     /// Releases an address. After a failure a repair releases it.
     pub(super) async fn release(&self, address: &str) {
         let Some(address) = parse_address(address) else { return };
         let name = address.to_string();
-        if let Err(status) = self.delete(&name, None).await {
+        if let Err(status) = self.addresses.delete("", &name, Preconditions::default()).await {
             tracing::warn!(name, error = %status.message, "cannot release an address");
         }
     }
 
-    /// Deletes the IPAddress object of an address, if it has this uid. A missing object counts as deleted.
+    /// Deletes an IPAddress object, unless it has changed. Returns false if the address has another object now.
     ///
     /// # Errors
     /// The Status of a failed deletion.
-    pub(super) async fn delete(&self, name: &str, uid: Option<&str>) -> Result<()> {
-        let preconditions = Preconditions { uid: uid.map(str::to_owned), resource_version: None };
-        self.addresses.delete("", name, preconditions).await.map(drop)
+    pub(super) async fn delete_unchanged(&self, object: &Object) -> Result<bool> {
+        match self.addresses.delete_exact(object).await {
+            Ok(_) => Ok(true),
+            Err(status) if status.reason == Reason::Conflict => Ok(false),
+            Err(status) => Err(status),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! `ipallocator/controller/repairip.go`). The services are authoritative.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use api::tree;
 use apimachinery::time::{UnixTime, parse_time};
@@ -110,10 +111,8 @@ impl Services {
         }
         let now = self.services.now();
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
-            let name = meta::text(address, "name");
-            let uid = meta::text(address, "uid");
-            tracing::warn!(name, "releasing an address without a service");
-            self.pools.addresses.delete(name, Some(uid)).await?;
+            tracing::warn!(name = meta::text(address, "name"), "releasing an address without a service");
+            self.pools.addresses.delete_unchanged(address).await?;
         }
         Ok(())
     }
@@ -191,7 +190,7 @@ impl Services {
         }
         match address_state(holding, object, holders) {
             AddressState::Correct => return Ok(()),
-            AddressState::Missing => {}
+            AddressState::Missing | AddressState::Wrong => {}
             AddressState::Duplicate => {
                 tracing::warn!(
                     namespace,
@@ -201,17 +200,50 @@ impl Services {
                 );
                 return Ok(());
             }
-            AddressState::Wrong => {
-                let uid = object.map(|object| meta::text(object, "uid"));
-                self.pools.addresses.delete(address, uid).await?;
-            }
         }
-        tracing::warn!(namespace, name, address, "allocating an unallocated service address");
-        match self.pools.addresses.create(service, number).await {
+        // The service may have been deleted since it was read.
+        if !self.is_held(holding).await? {
+            return Ok(());
+        }
+        if let Some(object) = object
+            && !self.pools.addresses.delete_unchanged(object).await?
+        {
+            return Ok(());
+        }
+        self.restore_address(service, holding, number).await
+    }
+
+    /// Creates the IPAddress object for an address of a service. If the service is deleted meanwhile, its
+    /// deletion may have missed the new object, so it is deleted here.
+    async fn restore_address(
+        &self,
+        service: &Object,
+        holding: &ServiceAddress,
+        number: IpAddr,
+    ) -> Result<(), RepairError> {
+        let created = match self.pools.addresses.create(service, number).await {
+            Ok(created) => created,
             // The service was written after the addresses were read.
-            Ok(()) | Err(AddressError::Allocated) => Ok(()),
-            Err(error) => Err(RepairError::Address(error.to_string())),
+            Err(AddressError::Allocated) => return Ok(()),
+            Err(error) => return Err(RepairError::Address(error.to_string())),
+        };
+        if self.is_held(holding).await? {
+            let ServiceAddress { namespace, name, address } = holding;
+            tracing::warn!(namespace, name, address, "allocated an unallocated service address");
+        } else {
+            self.pools.addresses.delete_unchanged(&created).await?;
         }
+        Ok(())
+    }
+
+    /// True if the stored service has this address now.
+    async fn is_held(&self, holding: &ServiceAddress) -> Result<bool, RepairError> {
+        let ServiceAddress { namespace, name, .. } = holding;
+        let service = self.services.get(namespace, name, ReadFreshness::Latest).await?;
+        Ok(service.is_some_and(|mut service| {
+            default_on_read(&mut service, self.families);
+            service_addresses(&service).contains(holding)
+        }))
     }
 }
 

@@ -100,6 +100,55 @@ async fn missing_ip_address_object_is_recreated() {
     }
 }
 
+/// Everything that a repair has read.
+struct Read {
+    services: Vec<Object>,
+    addresses: Vec<Object>,
+    ranges: Vec<RangeState>,
+}
+
+impl Read {
+    async fn new(server: &Server) -> Self {
+        let pool = &server.services.pools.addresses;
+        let services = server.services.all_services().await.unwrap().items;
+        Read { services, addresses: pool.all().await.unwrap(), ranges: pool.ranges().await.unwrap() }
+    }
+}
+
+fn spec_with_address() -> Value {
+    json!({"clusterIP": "10.0.0.9", "ports": [{"port": 80}]})
+}
+
+#[tokio::test]
+async fn deleted_service_gets_no_address() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", spec_with_address()).await;
+    let Read { services, ranges, .. } = Read::new(&server).await;
+    server.delete("services", "a", false).await;
+    let holding = &service_addresses(&services[0])[0];
+    server.services.repair_address(&services[0], holding, None, &HashSet::new(), &ranges).await.unwrap();
+    assert_eq!(server.addresses().await, BTreeSet::new());
+    // The service is deleted just before the object is created.
+    let number = parse_address(&holding.address).unwrap();
+    server.services.restore_address(&services[0], holding, number).await.unwrap();
+    assert_eq!(server.addresses().await, BTreeSet::new());
+}
+
+#[tokio::test]
+async fn reallocated_address_keeps_its_object() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", spec_with_address()).await;
+    let before = Read::new(&server).await;
+    server.delete("services", "a", false).await;
+    server.post("b", spec_with_address()).await;
+    let after = Read::new(&server).await;
+    let service = &after.services[0];
+    let holding = &service_addresses(service)[0];
+    let object = before.addresses.first();
+    server.services.repair_address(service, holding, object, &HashSet::new(), &after.ranges).await.unwrap();
+    assert_eq!(server.services.pools.addresses.all().await.unwrap(), after.addresses);
+}
+
 /// Stores a service as a server from before IP families wrote it.
 async fn store_old_service(server: &Server) {
     let old = json!({
