@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use e2e::{process, tools};
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
+/// Writes per second. Builds and other tests run beside this one.
+const RATE: &str = "100";
 /// Seconds of load before each check, and of the idle cluster in it.
 const LOAD_SECONDS: &str = "2";
 const IDLE_SECONDS: &str = "3";
@@ -20,7 +22,16 @@ fn upgrade_and_downgrade_keep_all_claims() {
         .arg(tools::root().join("e2e/rolling/rolling.py"))
         .args(["--old-flags=--emulated-version=1.36", "--new"])
         .arg(tools::apiserver())
-        .args(["--seconds", LOAD_SECONDS, "--idle", IDLE_SECONDS, "--check-after", CHECK_AFTER]);
+        .args([
+            "--rate",
+            RATE,
+            "--seconds",
+            LOAD_SECONDS,
+            "--idle",
+            IDLE_SECONDS,
+            "--check-after",
+            CHECK_AFTER,
+        ]);
     let done = process::run(&mut script, "", LIMIT);
     assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
 }
