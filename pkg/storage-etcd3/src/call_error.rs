@@ -10,6 +10,8 @@ use apimachinery::foreign_text::ForeignText;
 use storage::Error;
 use tonic::{Code, ConnectError, Status};
 
+use crate::range_check::RangeError;
+
 /// A failed call, by the possible reaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallError {
@@ -29,6 +31,8 @@ pub(crate) enum CallError {
     Rejected(ForeignText),
     /// The member does not have the method.
     Unimplemented(ForeignText),
+    /// The member returned a list that cannot be correct.
+    Malformed(RangeError),
     /// Any other failure.
     Internal(ForeignText),
 }
@@ -61,7 +65,7 @@ impl CallError {
 
     /// True if the member should be marked suspect until it responds again.
     pub(crate) fn blames_member(&self) -> bool {
-        matches!(self, CallError::NotSent(_) | CallError::Unavailable(_))
+        matches!(self, CallError::NotSent(_) | CallError::Unavailable(_) | CallError::Malformed(_))
     }
 
     /// The contract's error. Callers with more information handle future and compacted revisions themselves.
@@ -74,6 +78,7 @@ impl CallError {
                 Error::Unavailable(why.into())
             }
             CallError::Rejected(why) | CallError::Unimplemented(why) => Error::Rejected(why.into()),
+            CallError::Malformed(error) => Error::Internal(error.to_string()),
             CallError::Internal(why) => Error::Internal(why.into()),
         }
     }

@@ -45,9 +45,10 @@ pub(crate) enum FailureScope {
 impl From<CallError> for FailureScope {
     fn from(failure: CallError) -> Self {
         match failure {
-            CallError::Rejected(_) | CallError::Unimplemented(_) | CallError::Internal(_) => {
-                FailureScope::Watch(failure.into_error())
-            }
+            CallError::Rejected(_)
+            | CallError::Unimplemented(_)
+            | CallError::Malformed(_)
+            | CallError::Internal(_) => FailureScope::Watch(failure.into_error()),
             _ => FailureScope::Connection(failure),
         }
     }

@@ -25,6 +25,7 @@ mod member;
 mod members;
 mod metrics;
 mod options;
+mod range_check;
 mod range_stream;
 mod responses;
 mod store;

@@ -1,7 +1,8 @@
 //! Lists in one stream of chunks: etcd's `RangeStream`, which etcd 3.7 introduced.
 //!
 //! etcd chooses the chunks, and waits while the caller does not read: neither side holds the whole list. Only the last
-//! chunk has a header, so a stream that ends without one is incomplete.
+//! chunk has a header, so a stream that ends without one is incomplete. A [check](crate::range_check) rejects chunks that
+//! do not belong to the list.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::call_error::CallError;
 use crate::cursor::key_value;
 use crate::member::Member;
 use crate::members::Members;
+use crate::range_check::RangeCheck;
 use crate::responses::prefix_end;
 
 /// Time after which a cluster without streams is called again, because it may have been upgraded (upstream's
@@ -56,6 +58,7 @@ pub(crate) struct ChunkStream {
     members: Arc<Members>,
     member: Arc<Member>,
     responses: GetStreamResponse,
+    check: RangeCheck,
     /// The first chunk, until it is delivered.
     first: Option<PbRangeResponse>,
     /// Maximum wait for a chunk.
@@ -86,6 +89,7 @@ impl ChunkStream {
             members: Arc::clone(members),
             member,
             responses,
+            check: RangeCheck::new(prefix, start, revision),
             first,
             chunk_timeout,
             complete: false,
@@ -111,8 +115,10 @@ impl ChunkStream {
             None => self.receive().await,
         };
         let response = response.and_then(|response| {
-            response
-                .ok_or_else(|| CallError::unavailable("etcd ended a list before its last chunk".to_owned()))
+            let ended = || CallError::unavailable("etcd ended a list before its last chunk".to_owned());
+            let response = response.ok_or_else(ended)?;
+            self.check.chunk(&response).map_err(CallError::Malformed)?;
+            Ok(response)
         });
         let response = response.map_err(|failure| self.blame(failure).into_error())?;
         self.complete = response.header.is_some();

@@ -23,6 +23,7 @@ use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
 use crate::members::Members;
+use crate::range_check::PageRequest;
 use crate::range_stream::{ChunkStream, StreamSupport};
 use crate::responses::{one_key, prefix_end, revision_of};
 use crate::watch::Watch;
@@ -184,6 +185,9 @@ impl Storage for Etcd {
                 Err(failure) => return Err(self.error_at(failure, options.revision).await),
             };
         let revision = revision_of(response.header).map_err(CallError::into_error)?;
+        PageRequest { prefix, start, revision: options.revision, limit: options.limit }
+            .check(&response, revision)
+            .map_err(|error| CallError::Malformed(error).into_error())?;
         let read_count = response.kvs.len();
         let visible = response.kvs.into_iter().filter(|kv| !self.members.foreign_keys.contain(kv));
         let kvs = visible.map(key_value).collect::<Result<Vec<_>, _>>()?;

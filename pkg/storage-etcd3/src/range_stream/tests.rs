@@ -56,6 +56,8 @@ enum End {
     Failed(Code, &'static str),
     /// The last chunk is repeated without end.
     Endless,
+    /// Chunks with one new key each follow without end.
+    EndlessKeys,
 }
 
 fn script(chunks: &[&[&'static str]], end: End) -> Script {
@@ -93,15 +95,18 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-fn chunk(names: &[&str], value_bytes: usize, last: bool) -> PbRangeStreamResponse {
+/// A chunk of keys. A name that starts with `/` is a whole key. The last chunk has the number of all keys.
+fn chunk(names: &[&str], value_bytes: usize, count: Option<usize>) -> PbRangeStreamResponse {
     let kv = |name: &&str| PbKeyValue {
-        key: format!("{PREFIX}{name}").into_bytes(),
+        key: if name.starts_with('/') { (*name).into() } else { format!("{PREFIX}{name}").into_bytes() },
         value: vec![b'x'; value_bytes],
         mod_revision: REVISION,
         ..PbKeyValue::default()
     };
-    let header = last.then(|| PbResponseHeader { revision: REVISION, ..PbResponseHeader::default() });
-    let range = PbRangeResponse { header, kvs: names.iter().map(kv).collect(), ..PbRangeResponse::default() };
+    let header = count.map(|_| PbResponseHeader { revision: REVISION, ..PbResponseHeader::default() });
+    let count = count.unwrap_or(0).try_into().unwrap();
+    let kvs = names.iter().map(kv).collect();
+    let range = PbRangeResponse { header, kvs, count, ..PbRangeResponse::default() };
     PbRangeStreamResponse { range_response: Some(range) }
 }
 
@@ -119,18 +124,23 @@ impl ServerStreamingService<RangeRequest> for FakeMember {
             return std::future::ready(Err(Status::unimplemented(why)));
         };
         let count = chunks.len();
+        let keys = chunks.iter().map(Vec::len).sum();
         let complete = matches!(end, End::Complete);
         let repeated = chunks.last().cloned().unwrap_or_default();
-        let regular = chunks
-            .into_iter()
-            .enumerate()
-            .map(move |(number, names)| Ok(chunk(&names, value_bytes, complete && number + 1 == count)));
+        let regular = chunks.into_iter().enumerate().map(move |(number, names)| {
+            Ok(chunk(&names, value_bytes, (complete && number + 1 == count).then_some(keys)))
+        });
         let chunks = stream::iter(regular);
         let chunks = match end {
             End::Complete | End::Cut => chunks.boxed(),
             End::Failed(code, why) => chunks.chain(stream::iter([Err(Status::new(code, why))])).boxed(),
             End::Endless => {
-                chunks.chain(stream::repeat_with(move || Ok(chunk(&repeated, value_bytes, false)))).boxed()
+                chunks.chain(stream::repeat_with(move || Ok(chunk(&repeated, value_bytes, None)))).boxed()
+            }
+            End::EndlessKeys => {
+                let key = |number: u32| format!("k{number:010}");
+                let more = move |number| Ok(chunk(&[key(number).as_str()], value_bytes, None));
+                chunks.chain(stream::iter(0..u32::MAX).map(more)).boxed()
             }
         };
         let sent = Arc::clone(&self.sent);
@@ -301,7 +311,7 @@ async fn rest_of_a_list_comes_from_another_member() {
 #[tokio::test]
 async fn unread_stream_stops_the_member() {
     const CHUNK_BYTES: usize = 1 << 20;
-    let endless = Script { value_bytes: CHUNK_BYTES, ..script(&[&["a"]], End::Endless) };
+    let endless = Script { value_bytes: CHUNK_BYTES, ..script(&[&["a"]], End::EndlessKeys) };
     let (member, store) = store(Some(endless)).await;
     let mut list = open(&store).await;
     // The number of sent chunks stops to grow: the window is full.
@@ -318,4 +328,38 @@ async fn unread_stream_stops_the_member() {
         assert_eq!(list.chunks.try_next().await.unwrap().unwrap().len(), 1);
     }
     assert!(member.sent.load(Relaxed) > sent);
+}
+
+/// The number of chunks that a reader gets, and the error.
+async fn rejection(script: Script) -> (usize, String) {
+    let (_member, store) = store(Some(script)).await;
+    let (chunks, error) = read(open(&store).await).await;
+    (chunks.len(), error.unwrap().to_string())
+}
+
+#[tokio::test]
+async fn wrong_chunks_end_a_stream() {
+    let check = async |chunks: &[&[&'static str]], end: End, delivered: usize, text: &str| {
+        assert_eq!(rejection(script(chunks, end)).await, (delivered, text.to_owned()), "{chunks:?}");
+    };
+    let outside = "etcd returned the key \"/registry/secrets/a\", which is not in the range of the list";
+    check(&[&["a"], &["/registry/secrets/a"]], End::Complete, 1, outside).await;
+    let order = "etcd returned the key \"/registry/pods/a\" twice or out of order";
+    check(&[&["a", "b"], &["a"]], End::Complete, 1, order).await;
+    check(&[&["a"]], End::Endless, 1, order).await;
+    let empty = "etcd returned a part of a list without keys before its end";
+    check(&[&["a"], &[]], End::Endless, 1, empty).await;
+}
+
+#[tokio::test]
+async fn member_with_a_wrong_list_is_avoided() {
+    let (wrong, first_url) = FakeMember::start(Some(script(&[&["b", "a"]], End::Complete))).await;
+    let (_second, second_url) = FakeMember::start(Some(script(&[&["a"]], End::Complete))).await;
+    let store = Etcd::new(Options::new([first_url, second_url])).await.unwrap();
+    let mut rejected = 0;
+    for _ in 0..4 {
+        let list = store.list_stream(PREFIX, PREFIX, REVISION).await.unwrap().unwrap();
+        rejected += usize::from(read(list).await.1.is_some());
+    }
+    assert_eq!((rejected, wrong.requests().len()), (1, 1));
 }
