@@ -10,6 +10,7 @@ pub mod field;
 pub mod fields;
 pub mod foreign_text;
 pub mod go_json;
+pub mod go_number;
 pub mod go_quote;
 pub mod gvk;
 pub mod kube_version;

@@ -1,6 +1,7 @@
 //! Validation of values against schemas, with the texts and the order of kube-openapi's validator.
 
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::go_json;
 use apimachinery::go_quote::quote;
 use jsontree::Value;
 use schema::object::Object;
@@ -156,7 +157,7 @@ impl Checker<'_> {
             && !allowed.is_empty()
             && !allowed.iter().any(|allowed| value.is(allowed))
         {
-            let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let shown = |value: &Value| value.as_str().map_or_else(|| go_json::encode(value), str::to_owned);
             let allowed: Vec<String> = allowed.iter().map(shown).collect();
             let value = value.to_value();
             outcome.errors.push(self.error(name, |path| Error::not_supported(path, &value, &allowed)));

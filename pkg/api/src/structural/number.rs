@@ -1,5 +1,6 @@
 //! Numbers and their bounds.
 
+use apimachinery::go_number;
 use jsontree::{Number, Value};
 
 use super::kind::Kind;
@@ -121,7 +122,8 @@ impl Limit<'_> {
     fn error(&self, name: &str, value: &Number) -> Option<NumberError> {
         let limit = self.bound.as_f64()?;
         let integers = value.as_i64().filter(|_| !self.as_given).map(|value| (value, to_go_int(limit)));
-        let limit_text = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
+        let limit_text =
+            || integers.map_or_else(|| go_number::general(limit), |(_, limit)| limit.to_string());
         let value = value.as_f64()?;
         if self.side == Side::MultipleOf {
             let is_positive = integers.map_or(limit > 0.0, |(_, factor)| factor > 0);
@@ -159,31 +161,9 @@ fn to_go_int(number: f64) -> i64 {
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// Formats a float like Go's `%v`.
-fn go_float(number: f64) -> String {
-    let text = format!("{number:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    if number == 0.0 || (-4..6).contains(&exponent.parse::<i32>().unwrap_or(0)) {
-        return number.to_string();
-    }
-    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-    format!("{digits}e{sign}{exponent:0>2}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn floats_are_formatted_like_go() {
-        let check = |number: f64, expected: &str| assert_eq!(go_float(number), expected);
-        check(0.0, "0");
-        check(123_456.0, "123456");
-        check(1_234_567.5, "1.2345675e+06");
-        check(0.0001, "0.0001");
-        check(1e-9, "1e-09");
-        check(-9.223_372_036_854_776e18, "-9.223372036854776e+18");
-    }
 
     #[test]
     fn integers_have_a_tolerance() {

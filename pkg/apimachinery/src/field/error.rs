@@ -4,6 +4,7 @@
 
 use super::Path;
 use crate::go_quote::{Quoted, quote};
+use crate::{go_json, go_number};
 use jsontree::Value;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write};
@@ -102,11 +103,7 @@ impl BadValue {
     /// escapes.
     pub fn json_text(text: &str) -> Self {
         let plain = text.bytes().all(|b| matches!(b, b' '..=b'~') && !br#""\<>&"#.contains(&b));
-        if plain {
-            Self::Quoted(text.to_owned())
-        } else {
-            Self::Plain(html_escaped(&Value::from(text).to_string()))
-        }
+        if plain { Self::Quoted(text.to_owned()) } else { Self::Plain(go_json::encode(&Value::from(text))) }
     }
 }
 
@@ -140,26 +137,8 @@ macro_rules! plain_from {
 plain_from!(i32 i64 u16 u32 u64 usize bool);
 
 impl From<f64> for BadValue {
-    /// Go's `%v`: shortest digits, with an exponent below 1e-4 and from 1e6.
     fn from(value: f64) -> Self {
-        let magnitude = value.abs();
-        if value.is_finite() && (magnitude == 0.0 || (1e-4..1e6).contains(&magnitude)) {
-            return Self::Plain(value.to_string());
-        }
-        Self::Plain(match value {
-            v if v.is_nan() => "NaN".to_owned(),
-            v if v.is_infinite() => if v > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
-            v => two_digit_exponent(&format!("{v:e}")),
-        })
-    }
-}
-
-/// Rewrites `1e-7` as `1e-07` and `1e6` as `1e+06`.
-fn two_digit_exponent(text: &str) -> String {
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    match exponent.strip_prefix('-') {
-        Some(digits) => format!("{mantissa}e-{digits:0>2}"),
-        None => format!("{mantissa}e+{exponent:0>2}"),
+        Self::Plain(go_number::general(value))
     }
 }
 
@@ -168,23 +147,9 @@ impl From<&Value> for BadValue {
         match value {
             Value::String(text) => Self::Quoted(text.to_string()),
             Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().into(),
-            other => Self::Plain(html_escaped(&other.to_string())),
+            other => Self::Plain(go_json::encode(other)),
         }
     }
-}
-
-/// Go's JSON encoder escapes these characters; they only occur in strings.
-fn html_escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Error of one field.

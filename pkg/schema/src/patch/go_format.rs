@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use apimachinery::go_number::general;
 use jsontree::Value;
 
 use crate::object::go_type;
@@ -67,7 +68,7 @@ fn push(out: &mut String, value: &Value) {
         Value::Null => out.push_str("<nil>"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => push_float(out, float),
+            Some(float) if number.is_f64() => out.push_str(&general(float)),
             _ => {
                 let _ = write!(out, "{number}");
             }
@@ -101,15 +102,4 @@ fn push_object(out: &mut String, object: &Object) {
         push(out, value);
     }
     out.push(']');
-}
-
-/// Uses an exponent below 10⁻⁴ and from 10⁶ on.
-fn push_float(out: &mut String, value: f64) {
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let _ = match exponent {
-        -4..6 => write!(out, "{value}"),
-        _ => write!(out, "{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
-    };
 }

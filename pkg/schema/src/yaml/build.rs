@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::vec;
 
+use apimachinery::go_number::general;
 use apimachinery::go_quote::quote;
 
-use super::emit::general;
 use super::parse::{Document, Id, Kind};
 use super::resolve::{self, Scalar};
 use super::{Error, YamlJson};

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use apimachinery::go_number::general;
+
 use super::analyze::{Style, is_break, is_printable, is_simple_key, style};
 use super::natural_order::Key;
 use super::resolve::{Scalar, plain};
@@ -328,16 +330,4 @@ fn number_text(number: &str) -> Cow<'_, str> {
         Scalar::Float(value) => Cow::Owned(general(value)),
         _ => Cow::Borrowed(number),
     }
-}
-
-/// Go's `%g` with as many digits as needed: an exponent below 10⁻⁴ and from 10⁶ on.
-pub(super) fn general(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) {
-        return format!("{value}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
