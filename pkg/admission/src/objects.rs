@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
+use apimachinery::names;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
@@ -27,7 +28,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Returns an object from storage itself, not from the watch cache.
     ///
     /// # Errors
-    /// Errors of storage.
+    /// A name that no object can have; errors of storage.
     async fn get(
         &self,
         row: &'static Resource<'static>,
@@ -46,7 +47,8 @@ pub trait Objects: Send + Sync + 'static {
         namespace: &str,
     ) -> Result<Vec<Arc<Object>>, Box<Status>>;
 
-    /// Returns an object from the watch cache, or from storage if the cache does not have it.
+    /// Returns an object from the watch cache, or from storage if the cache does not have it. `None` for a name that no
+    /// object can have.
     ///
     /// # Errors
     /// Errors of storage.
@@ -56,6 +58,9 @@ pub trait Objects: Send + Sync + 'static {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        if name.is_empty() || !names::name_is_path_segment(name, false).is_empty() {
+            return Ok(None);
+        }
         match self.cached(row, namespace, name).await? {
             None => self.get(row, namespace, name).await,
             found => Ok(found),

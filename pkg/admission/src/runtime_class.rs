@@ -33,7 +33,12 @@ impl RuntimeClass {
 
     async fn class(&self, a: &Attributes<'_>, spec: &Object) -> Result<Option<Arc<Object>>, Box<Status>> {
         let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
-        match self.objects.find(self.classes, "", name).await? {
+        // Upstream's live look-up rejects names that no object can have, which `find` would not.
+        let class = match self.objects.cached(self.classes, "", name).await? {
+            None => self.objects.get(self.classes, "", name).await?,
+            class => class,
+        };
+        match class {
             None => Err(a.forbidden(format!("pod rejected: RuntimeClass {} not found", Quoted(name)))),
             class => Ok(class),
         }

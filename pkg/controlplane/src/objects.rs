@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use admission::{Objects, Writes};
 use api::options::ListOptions;
 use api::resources::Resource;
-use apimachinery::names;
 use apimachinery::status::{Reason, Status};
+use apimachinery::{go_quote, names};
 use async_trait::async_trait;
 use registry::{Client, Element, Registry, StoredRef, Target, codec, meta};
 use schema::object::Object;
@@ -105,6 +105,7 @@ impl Objects for StoredObjects {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        check_name(name)?;
         self.look_up(row, namespace, name, "").await
     }
 
@@ -118,6 +119,23 @@ impl Objects for StoredObjects {
         // A limit or a quota that cannot be decoded must not count as absent.
         let page = self.registry.list(&target, &options).await?.complete()?;
         page.items.iter().map(|item| self.decoded(row, &item)).collect()
+    }
+}
+
+/// Checks a name as upstream's client does before it sends a request.
+///
+/// # Errors
+/// The name cannot be in a path.
+fn check_name(name: &str) -> Result<(), Box<Status>> {
+    if name.is_empty() {
+        return Err(Status::unmapped("resource name may not be empty").into());
+    }
+    match names::name_is_path_segment(name, false).as_slice() {
+        [] => Ok(()),
+        wrong => {
+            let text = format!("invalid resource name {}: [{}]", go_quote::quote(name), wrong.join(" "));
+            Err(Status::unmapped(text).into())
+        }
     }
 }
 
@@ -136,5 +154,19 @@ impl Writes for StoredObjects {
         let name = meta::text(&object, "name");
         let client = self.status_client(row)?;
         client.update(namespace, name, &mut |_| Ok(object.clone())).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_as_by_a_client() {
+        let message = |name: &str| check_name(name).err().map(|status| (status.code, status.message));
+        assert_eq!(message("a.b-c"), None);
+        assert_eq!(message(""), Some((500, "resource name may not be empty".to_owned())));
+        let wrong = "invalid resource name \"a/b%\": [may not contain '/' may not contain '%']";
+        assert_eq!(message("a/b%"), Some((500, wrong.to_owned())));
     }
 }

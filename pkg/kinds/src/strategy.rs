@@ -26,6 +26,7 @@ use schema::object::Object;
 use api::meta;
 
 pub use crate::core::pod::strategy::conditions as pod_conditions;
+pub use gated::shared::drop_init_containers;
 pub use hooks::{Context, Entropy, SpecialDelete, Strategy};
 pub use scale::{NO_REPLICAS, apply_scale, missing_replicas, scale_of, validate_scale};
 

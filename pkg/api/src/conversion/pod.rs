@@ -38,15 +38,7 @@ pub(super) static CRON_JOB: Conversion = Conversion {
     ..NONE
 };
 
-const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
-    "pod.beta.kubernetes.io/init-containers",
-    "pod.alpha.kubernetes.io/init-containers",
-    "pod.beta.kubernetes.io/init-container-statuses",
-    "pod.alpha.kubernetes.io/init-container-statuses",
-];
-
 fn pod(pod: &mut Object) {
-    drop_init_container_annotations(pod);
     pod_spec(pod);
     if let Some(spec) = child_mut(pod, "spec")
         && integer(spec, "terminationGracePeriodSeconds") < 0
@@ -72,7 +64,6 @@ fn pod(pod: &mut Object) {
 pub(super) fn pod_template(object: &mut Object, path: &[&str]) {
     let template = path.iter().try_fold(object, |at, step| child_mut(at, step));
     if let Some(template) = template {
-        drop_init_container_annotations(template);
         pod_spec(template);
     }
 }
@@ -91,14 +82,4 @@ fn pod_spec(template: &mut Object) {
     if context.is_null() {
         *context = Value::Object(Object::new());
     }
-}
-
-fn drop_init_container_annotations(object: &mut Object) {
-    if let Some(annotations) = annotations_mut(object) {
-        annotations.retain(|name, _| !INIT_CONTAINER_ANNOTATIONS.contains(&name.as_str()));
-    }
-}
-
-fn annotations_mut(object: &mut Object) -> Option<&mut Object> {
-    child_mut(object, "metadata").and_then(|metadata| child_mut(metadata, "annotations"))
 }

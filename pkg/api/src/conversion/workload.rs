@@ -103,6 +103,16 @@ fn normalise_daemon_set(object: &mut Object) -> Result<(), NormaliseError> {
         None => 0,
     };
     object::set(object, &path, generation.to_string());
+    // The internal type has no pointer to either number.
+    let update = ["spec", "updateStrategy", "rollingUpdate"];
+    if let Some(update) = update.iter().try_fold(object, |at, step| child_mut(at, step)) {
+        for member in ["maxUnavailable", "maxSurge"] {
+            let number = update.entry(member).or_insert(Value::Null);
+            if number.is_null() {
+                *number = Value::from(0);
+            }
+        }
+    }
     Ok(())
 }
 

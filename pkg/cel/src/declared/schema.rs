@@ -62,7 +62,8 @@ impl Builder {
             return None;
         }
         if schema.is_int_or_string() {
-            let max = schema.max_length().map_or(REQUEST_BYTES_MAX - 2, |max| 4 * non_negative(max));
+            let max =
+                schema.max_length().map_or(REQUEST_BYTES_MAX - 2, |max| non_negative(max).saturating_mul(4));
             return Some(self.simple(Type::DYN, max, 1));
         }
         match &*schema.type_name() {
@@ -99,7 +100,7 @@ impl Builder {
             "date-time" => self.simple(Type::TIMESTAMP, DATE_TIME_MAX, 21),
             _ => {
                 // A code point has up to four bytes.
-                let max = max_length.map(|max| 4 * max).or_else(|| schema.longest_enum());
+                let max = max_length.map(|max| max.saturating_mul(4)).or_else(|| schema.longest_enum());
                 self.simple(Type::STRING, max.unwrap_or(REQUEST_BYTES_MAX - 2), 2)
             }
         }

@@ -11,6 +11,7 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use component_base::features::{Gate, Gates};
 use jsontree::Value;
+use kinds::strategy::drop_init_containers;
 use kinds::strategy::pod_conditions::{self, Condition};
 use registry::generic::Admit;
 use registry::{Target, meta};
@@ -106,6 +107,7 @@ fn assign(pod: &mut Object, binding: &Object, now: UnixTime, gates: &Gates) -> R
         object::remove(pod, &["status", "nominatedNodeName"]);
     }
     merge(pod, binding, "annotations");
+    drop_init_containers(pod);
     if gates.enabled(Gate::PodTopologyLabelsAdmission) {
         merge(pod, binding, "labels");
     }

@@ -10,7 +10,7 @@ use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::{self, labels};
-use crate::strategy::gated::shared::TEMPLATE;
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
@@ -68,7 +68,7 @@ pub(crate) static KIND: Kind = Kind {
             .with_description_of("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
             .wide(),
     ]),
-    gated: &[TEMPLATE],
+    gated: &[TEMPLATE_ANNOTATIONS, TEMPLATE],
     strategy: &strategy::DaemonSets,
     rare_properties: RareProperties::NONE,
 };

@@ -5,7 +5,7 @@ mod defaults;
 
 use super::replica_set::template;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
-use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS, TERMINATING};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -39,7 +39,7 @@ pub(crate) static KIND: Kind = Kind {
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[TEMPLATE, TERMINATING],
+    gated: &[TEMPLATE_ANNOTATIONS, TEMPLATE, TERMINATING],
     strategy: &Common,
     rare_properties: RareProperties { counted_metadata: Some("annotations"), ..RareProperties::NONE },
 };

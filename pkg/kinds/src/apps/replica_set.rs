@@ -6,7 +6,7 @@ use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::label_selector;
-use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS, TERMINATING};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -50,7 +50,7 @@ pub(crate) static KIND: Kind = Kind {
             .with_description_of("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
             .wide(),
     ]),
-    gated: &[TEMPLATE, TERMINATING],
+    gated: &[TEMPLATE_ANNOTATIONS, TEMPLATE, TERMINATING],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };

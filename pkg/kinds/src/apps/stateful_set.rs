@@ -8,7 +8,7 @@ use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, 
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::ready_replicas as ready;
 use crate::strategy::gated::fields::{gated_by, gated_path};
-use crate::strategy::gated::shared::TEMPLATE;
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
@@ -58,6 +58,7 @@ pub(crate) static KIND: Kind = Kind {
         IMAGES,
     ]),
     gated: &[
+        TEMPLATE_ANNOTATIONS,
         TEMPLATE,
         gated_path(
             &["spec", "updateStrategy", "rollingUpdate"],

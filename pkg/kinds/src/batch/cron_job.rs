@@ -8,7 +8,7 @@ use super::job::{self, validate_job_template};
 use crate::core::pod::PodOptions;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::gated_path;
-use crate::strategy::gated::shared::POD_SPEC;
+use crate::strategy::gated::shared::{OLD_ANNOTATIONS, POD_SPEC};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::cron::parse_schedule;
@@ -36,6 +36,7 @@ pub(crate) static KIND: Kind = Kind {
     },
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[
+        gated_path(&["spec", "jobTemplate", "spec", "template"], OLD_ANNOTATIONS),
         gated_path(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC),
         gated_path(&["spec", "jobTemplate", "spec"], job::SPEC),
     ],

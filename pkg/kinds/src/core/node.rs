@@ -190,12 +190,11 @@ fn pod_cidrs(spec: &Object, spelling: Spelling, errors: &mut ErrorList) {
     if ranges.len() < 2 {
         return;
     }
-    let bad = ranges.iter().find(|range| Cidr::parse(range).is_none());
-    if let Some(bad) = bad {
+    let bad = ranges.iter().enumerate().find(|(_, range)| Cidr::parse(range).is_none());
+    if let Some((index, bad)) = bad {
         let detail = format!(
-            "invalid PodCIDRs. failed to check with dual stack with error:failed to parse cidr value:{} with \
-             error:invalid CIDR address: {bad}",
-            quote(bad)
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid CIDR \
+             address: {bad})"
         );
         errors.push(Error::internal(&path, detail));
     }

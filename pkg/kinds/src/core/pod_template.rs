@@ -9,7 +9,7 @@ use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, 
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::{container_images, container_names, labels};
 use crate::strategy::gated::fields::gated_path;
-use crate::strategy::gated::shared::POD_SPEC;
+use crate::strategy::gated::shared::{OLD_ANNOTATIONS, POD_SPEC};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
@@ -38,7 +38,7 @@ pub(crate) static KIND: Kind = Kind {
         Column::text("Pod Labels", |object, _| labels(object.get_path("template.metadata.labels")).into())
             .with_description("The labels for the pod template."),
     ]),
-    gated: &[gated_path(&["template", "spec"], POD_SPEC)],
+    gated: &[gated_path(&["template"], OLD_ANNOTATIONS), gated_path(&["template", "spec"], POD_SPEC)],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };

@@ -7,7 +7,7 @@ use crate::apps::replica_set;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::labels;
-use crate::strategy::gated::shared::TEMPLATE;
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -36,7 +36,7 @@ pub(crate) static KIND: Kind = Kind {
             .with_description_of("io.k8s.api.core.v1.ReplicationControllerSpec", "selector")
             .wide(),
     ]),
-    gated: &[TEMPLATE],
+    gated: &[TEMPLATE_ANNOTATIONS, TEMPLATE],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };

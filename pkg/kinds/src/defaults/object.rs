@@ -242,6 +242,7 @@ impl<'a> Object<'a> {
                 }
                 let missing: Vec<_> =
                     missing.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+                tree.entry(to).or_insert_with(|| Value::Object(Tree::new()));
                 for (key, value) in missing {
                     object::set(tree, &[to, &key], value);
                 }

@@ -12,7 +12,7 @@ use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
-    names: NameRule::DnsSubdomain,
+    names: NameRule::LongName,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
     validation: Validation::Settings(status::RULES),

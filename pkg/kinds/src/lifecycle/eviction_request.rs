@@ -12,7 +12,7 @@ use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 pub(crate) static KIND: Kind = Kind {
-    names: NameRule::DnsSubdomain,
+    names: NameRule::LongName,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
@@ -42,7 +42,7 @@ static COLUMNS: &[Column] = &[
 const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
-    metadata(new, true, NameRule::DnsSubdomain)
+    metadata(new, true, NameRule::LongName)
 }
 
 fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {

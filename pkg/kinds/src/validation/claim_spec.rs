@@ -5,7 +5,7 @@ use super::selector::label_selector;
 use super::value::{dns_label, dns_subdomain, supported_value};
 use super::volume_source::required;
 use super::{validate_annotations, validate_labels};
-use api::tree::{child, is_set, list, maybe_text, text, texts};
+use api::tree::{child, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;
 use schema::object::Object;
@@ -52,9 +52,21 @@ pub(crate) fn validate_claim_template(path: &Path<'_>, template: &Object, errors
 pub(crate) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut ErrorList) {
     errors.append(validate_annotations(meta, &path.child("annotations")));
     errors.append(validate_labels(meta, "labels", &path.child("labels")));
-    for member in FORBIDDEN_IN_TEMPLATES.iter().filter(|member| is_set(meta, member)) {
+    for member in FORBIDDEN_IN_TEMPLATES.iter().filter(|member| is_non_zero(meta, member)) {
         let step = if *member == "uid" { "uID" } else { member };
         errors.push(Error::forbidden(&path.child(step), "cannot be set"));
+    }
+}
+
+/// True if a metadata field differs from the zero value of its Go type. A time or a grace period is a pointer, so that
+/// every value differs.
+fn is_non_zero(meta: &Object, member: &str) -> bool {
+    match meta.get(member) {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(value) if member == "generation" => value.as_i64() != Some(0),
+        Some(_) => true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fields of pods behind feature gates.
 
 use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
-use crate::strategy::gated::shared::POD_SPEC;
+use crate::strategy::gated::shared::{OLD_ANNOTATIONS, POD_SPEC};
 use component_base::features::Gate;
 
 /// Gated fields of a pod's status, relative to the pod, because some count as in use if the spec uses the
@@ -97,4 +97,8 @@ const POD_STATUS: &[GatedFields] = &[
     gated_by(Gate::CSIVolumeHealth, &[&["status", "volumeHealth"]]),
 ];
 
-pub(super) const GATED: &[GatedPath] = &[gated_path(&["spec"], POD_SPEC), gated_path(&[], POD_STATUS)];
+pub(super) const GATED: &[GatedPath] = &[
+    GatedPath { not_through: Some("status"), ..gated_path(&[], OLD_ANNOTATIONS) },
+    gated_path(&["spec"], POD_SPEC),
+    gated_path(&[], POD_STATUS),
+];

@@ -18,7 +18,7 @@ const EVICTED: &str = "TargetEvicted";
 const FAILED: &str = "Failed";
 
 fn create(new: &Object, _: &ValidationContext) -> ErrorList {
-    metadata(new, true, NameRule::DnsSubdomain)
+    metadata(new, true, NameRule::LongName)
 }
 
 fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {

@@ -2,7 +2,7 @@
 
 use crate::defaults::pod_spec::CONTAINER_LISTS;
 use crate::strategy::gated::fields::{
-    EACH, EXCEPT_ALWAYS, EXCEPT_DEFAULT, GatedFields, GatedPath, gated_by, gated_path,
+    EACH, EXCEPT_ALWAYS, EXCEPT_DEFAULT, GatedFields, GatedPath, always_dropped, gated_by, gated_path,
 };
 use api::tree::{child_mut, children, children_mut, text};
 use component_base::features::Gate;
@@ -194,6 +194,30 @@ fn retain(object: &mut Object, member: &str, keep: impl Fn(&Value) -> bool) {
         object.remove(member);
     }
 }
+
+/// Annotations that declared init containers and their statuses before v1.8.
+const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+];
+
+/// Annotations of pods and of their templates that every write drops. Their managers keep the fields, because they are
+/// recorded before.
+pub(crate) const OLD_ANNOTATIONS: &[GatedFields] = &[always_dropped(&[]).dropped_by(drop_init_containers)];
+
+/// Removes the annotations of init containers from an object with metadata.
+pub fn drop_init_containers(object: &mut Object) {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let annotations =
+        metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
+        annotations.retain(|name, _| !INIT_CONTAINER_ANNOTATIONS.contains(&name.as_str()));
+    }
+}
+
+pub(crate) const TEMPLATE_ANNOTATIONS: GatedPath = gated_path(&["spec", "template"], OLD_ANNOTATIONS);
 
 pub(crate) const TEMPLATE: GatedPath = gated_path(&["spec", "template", "spec"], POD_SPEC);
 
