@@ -28,6 +28,7 @@ use schema::table::Message;
 
 use crate::negotiation::{self, Format, Formats, Offer};
 use crate::scheme::AGGREGATOR_GROUP;
+use accept::AggregatedVersion;
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
 pub(crate) use merge::MergedDiscovery;
@@ -49,6 +50,8 @@ pub struct Discovery {
     aggregated_api: Document,
     aggregated_apis: Document,
     formats: Formats,
+    /// True to serve aggregated documents also as `v2beta1`.
+    beta: bool,
     /// Number of times that the aggregated documents were built, in this state and the previous ones.
     aggregations: Arc<AtomicU64>,
 }
@@ -91,6 +94,7 @@ impl Discovery {
             aggregated_api: Document::default(),
             aggregated_apis: Document::default(),
             formats: Formats::default(),
+            beta: false,
             aggregations: Arc::default(),
         }
     }
@@ -112,6 +116,12 @@ impl Discovery {
     #[must_use]
     pub fn with_formats(self, formats: Formats) -> Self {
         Discovery { formats, ..self }
+    }
+
+    /// Serves the aggregated documents also as `apidiscovery.k8s.io/v2beta1`.
+    #[must_use]
+    pub fn with_beta(self, beta: bool) -> Self {
+        Discovery { beta, ..self }
     }
 
     /// The groups in listing order.
@@ -155,10 +165,12 @@ impl Discovery {
         }
     }
 
-    /// Returns the aggregated format that a request for `/apis` accepts, if any.
-    pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::AggregatedOptions> {
+    /// Returns the aggregated format that a request for `/apis` accepts, if any. Documents of several servers are
+    /// only merged in version `v2`.
+    pub(crate) fn merged_apis_format(&self, request: &Parts) -> Option<accept::AggregatedOptions> {
         let path = request.uri.path();
-        let options = accept::aggregated(&accept::header(&request.headers));
+        let options = accept::aggregated(&accept::header(&request.headers), self.beta)
+            .filter(|options| options.version == AggregatedVersion::V2);
         options.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
     }
 
@@ -188,9 +200,9 @@ impl Discovery {
 
     fn api(&self, request: &Parts) -> DocumentResult {
         routed(request, |header| accept::route_objects(header, Formats::default()))?;
-        let tree = || self.aggregate(self.core().into_iter());
-        if let Some(response) = aggregated(request, &self.aggregated_api, tree) {
-            return response;
+        if let Some(options) = self.aggregated_options(request) {
+            let tree = || self.aggregate(self.core().into_iter());
+            return aggregated_response(request, &self.aggregated_api, options, &tree);
         }
         let tree = || trees::api_versions(self.core(), &self.server_address);
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS;
@@ -198,14 +210,17 @@ impl Discovery {
     }
 
     fn apis(&self, request: &Parts) -> DocumentResult {
-        if let Some(response) =
-            aggregated(request, &self.aggregated_apis, || self.aggregate(self.named_groups()))
-        {
-            return response;
+        if let Some(options) = self.aggregated_options(request) {
+            let tree = || self.aggregate(self.named_groups());
+            return aggregated_response(request, &self.aggregated_apis, options, &tree);
         }
         let tree = || trees::api_group_list(self.named_groups());
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST;
         plain(request, &self.apis, message, Formats::default(), tree)
+    }
+
+    fn aggregated_options(&self, request: &Parts) -> Option<accept::AggregatedOptions> {
+        accept::aggregated(&accept::header(&request.headers), self.beta)
     }
 
     /// The aggregator serves documents of other servers' groups for any method. Its own group goes through a
@@ -273,16 +288,11 @@ fn plain(
     Ok(response(negotiated.format.media_type(), body))
 }
 
-/// Returns the aggregated document with an entity tag, if the request accepts it.
-fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<DocumentResult> {
-    let options = accept::aggregated(&accept::header(&request.headers))?;
-    Some(aggregated_response(request, document, options, &tree))
-}
-
+/// Returns the aggregated document with an entity tag, which is the same for all versions and formats.
 fn aggregated_response(
     request: &Parts,
     document: &Document,
-    accept::AggregatedOptions { format, pretty, .. }: accept::AggregatedOptions,
+    options: accept::AggregatedOptions,
     tree: &impl Fn() -> Object,
 ) -> DocumentResult {
     let message = &IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST;
@@ -294,10 +304,16 @@ fn aggregated_response(
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        let pretty =
-            pretty || negotiation::is_pretty(&request.headers, negotiation::query_pretty(&request.uri));
-        let body = document.encoded(message, format, pretty, tree)?;
-        response(&[format.media_type(), accept::AGGREGATED].concat(), body)
+        let accept::AggregatedOptions { version, format, .. } = options;
+        let pretty = options.pretty
+            || negotiation::is_pretty(&request.headers, negotiation::query_pretty(&request.uri));
+        let body = match version {
+            AggregatedVersion::V2 => document.encoded(message, format, pretty, tree)?,
+            AggregatedVersion::V2beta1 => {
+                Document::default().encoded(message, format, pretty, || versioned(tree(), version))?
+            }
+        };
+        response(&[format.media_type(), version.parameters()].concat(), body)
     };
     let headers = response.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(etag) {
@@ -306,6 +322,12 @@ fn aggregated_response(
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
     Ok(response)
+}
+
+/// Returns the document in another version.
+fn versioned(mut document: Object, version: AggregatedVersion) -> Object {
+    document.insert("apiVersion", version.api_version().into());
+    document
 }
 
 fn response(content_type: &str, body: Bytes) -> Response<Bytes> {

@@ -19,7 +19,7 @@ use http::request::Parts;
 use schema::object::Object;
 
 use crate::aggregated::{BackendAddress, ForwardedRequest, ProxyError, find_proxied, pass_on, rejection};
-use crate::discovery::{Discovery, MergedDiscovery};
+use crate::discovery::MergedDiscovery;
 use crate::response::{self, ErrorForm};
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
@@ -126,7 +126,7 @@ impl PeerProxy {
         generation: &Generation,
         request: &Parts,
     ) -> Option<Result<http::Response<Bytes>, Status>> {
-        let options = Discovery::aggregated_apis_format(request)?;
+        let options = generation.discovery().merged_apis_format(request)?;
         if options.local_only {
             self.metrics.record_nopeer();
             return None;

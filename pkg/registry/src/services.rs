@@ -6,6 +6,7 @@
 //! [Repairs](Services::repair_ports) find leaks after a crash in between. Pure functions compute the fields
 //! of a service; only allocation accesses the store.
 
+mod address_bitmap;
 mod address_plan;
 mod addresses;
 mod bitmap;
@@ -32,6 +33,7 @@ use kinds::validation::Spelling;
 use schema::object::Object;
 use storage::Storage;
 
+use self::address_bitmap::AddressBitmap;
 use self::addresses::{AddressError, Addresses};
 use self::bitmap::PortRange;
 use self::metrics::AllocatorMetrics;
@@ -57,7 +59,9 @@ pub struct Options {
     pub families: Families,
     /// Range of node ports (`--service-node-port-range`).
     pub node_ports: RangeInclusive<u16>,
-    /// Storage of the node port allocation.
+    /// Address ranges, primary family first, whose allocations are also written to bitmaps for older servers.
+    pub bitmap_ranges: Vec<String>,
+    /// Storage of the node port allocation and of the bitmaps.
     pub storage: Arc<dyn Storage>,
     /// Key prefix, for example `/registry`.
     pub prefix: String,
@@ -91,9 +95,11 @@ impl Services {
         options: Options,
         metrics: &MetricsRegistry,
     ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
-        let Options { families, node_ports, storage, prefix, entropy } = options;
+        let Options { families, node_ports, bitmap_ranges, storage, prefix, entropy } = options;
         let counts = Arc::new(AllocatorMetrics::new(metrics));
-        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&counts))?;
+        let bitmaps = AddressBitmap::of_ranges(&bitmap_ranges, &storage, &prefix, &entropy);
+        let (addresses, following) =
+            Addresses::new(&registry, bitmaps, Arc::clone(&entropy), Arc::clone(&counts))?;
         let range = PortRange::new(&node_ports);
         let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&counts));
         let spelling = Spelling::of(registry.gates());

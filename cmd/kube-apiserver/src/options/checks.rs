@@ -31,7 +31,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     authorization::errors(flags, &mut errors);
     admission(flags, &mut errors);
     token_requests(flags, &mut errors);
-    services(flags, &mut errors);
+    services(flags, &gates, &mut errors);
     errors.extend(advertised_address(flags));
     token_signer(flags, gates, &mut errors);
     request_headers(flags, gates, &mut errors);
@@ -378,7 +378,21 @@ fn advertised_address(flags: &Flags) -> Option<String> {
     ))
 }
 
-fn services(flags: &Flags, errors: &mut Vec<String>) {
+/// Checks that the bitmaps of the Service CIDRs are small.
+fn bitmap_sizes(cidrs: &[Cidr], errors: &mut Vec<String>) {
+    let names = ["--service-cluster-ip-range", "--service-cluster-ip-range[1]"];
+    for (cidr, name) in cidrs.iter().zip(names) {
+        let bits = if cidr.network.is_ipv4() { 32 } else { 128 };
+        if bits - cidr.prefix_len > SERVICE_CIDR_BITS_MAX {
+            errors.push(format!(
+                "specified {name} is too large; for {bits}-bit addresses, the mask must be >= {}",
+                bits - SERVICE_CIDR_BITS_MAX
+            ));
+        }
+    }
+}
+
+fn services(flags: &Flags, gates: &Gates, errors: &mut Vec<String>) {
     match flags.text("endpoint-reconciler-type") {
         "" | "lease" | "master-count" | "none" => {}
         other => errors.push(format!("Reconciler not implemented: {other}")),
@@ -396,14 +410,8 @@ fn services(flags: &Flags, errors: &mut Vec<String>) {
     if cidr_count > 2 {
         errors.push("--service-cluster-ip-range must not contain more than two entries".to_owned());
     }
-    for cidr in &cidrs {
-        let bits = if cidr.network.is_ipv4() { 32 } else { 128 };
-        if bits - cidr.prefix_len > SERVICE_CIDR_BITS_MAX && cidr.network.is_ipv4() {
-            errors.push(format!(
-                "specified --service-cluster-ip-range is too large; for {bits}-bit addresses, the mask must be >= {}",
-                bits - SERVICE_CIDR_BITS_MAX
-            ));
-        }
+    if !gates.enabled(Gate::DisableAllocatorDualWrite) {
+        bitmap_sizes(&cidrs, errors);
     }
     if let [first, second] = cidrs.as_slice()
         && first.network.is_ipv4() == second.network.is_ipv4()

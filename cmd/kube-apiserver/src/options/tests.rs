@@ -370,9 +370,12 @@ fn conflicting_flags_are_rejected() {
     options("--service-account-max-token-expiration=1193046h28m16s").unwrap();
     error("--tls-min-version 1.2", "unknown tls version \"1.2\"");
     error("--tls-cipher-suites X", "Cipher suite X not supported or doesn't exist");
+    options("--service-cluster-ip-range 10.0.0.0/8,fd00::/64").unwrap();
     error(
-        "--service-cluster-ip-range 10.0.0.0/8",
-        "specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12",
+        "--emulated-version=1.34 --feature-gates=DisableAllocatorDualWrite=false --service-cluster-ip-range \
+         10.0.0.0/8,fd00::/64",
+        "[specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12, specified \
+         --service-cluster-ip-range[1] is too large; for 128-bit addresses, the mask must be >= 108]",
     );
     error(
         "--service-cluster-ip-range 10.0.0.0/24,10.1.0.0/24",

@@ -53,6 +53,7 @@ impl Server {
         let pools = registry::services::Options {
             families: services::families(&[range]),
             node_ports: 30_000..=32_767,
+            bitmap_ranges: Vec::new(),
             storage: Arc::clone(storage),
             prefix: "/registry".to_owned(),
             entropy: Arc::new(SystemEntropy),

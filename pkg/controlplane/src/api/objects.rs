@@ -82,11 +82,19 @@ fn with_pools(
     let options = registry::services::Options {
         families: services::families(&config.services.cidrs),
         node_ports: config.services.node_ports.clone(),
+        bitmap_ranges: bitmap_ranges(config),
         storage: Arc::clone(delegator.storage()),
         prefix: config.storage.prefix().to_owned(),
         entropy: Arc::new(SystemEntropy),
     };
     Ok(services::with_pools(options, registry, delegator, metrics)?)
+}
+
+/// Returns the ranges whose allocations are also written to bitmaps.
+fn bitmap_ranges(config: &Config) -> Vec<String> {
+    let cidrs =
+        config.services.cidrs.iter().filter(|_| !config.gates.enabled(Gate::DisableAllocatorDualWrite));
+    cidrs.map(ToString::to_string).collect()
 }
 
 /// Builds the registry over `delegator`.
@@ -109,6 +117,7 @@ fn description(config: &Config, server_address: String) -> Description {
         version: VersionInfo::with_emulation(effective),
         hashes_for: config.gates.enabled(Gate::StorageVersionHash).then_some(effective),
         formats: formats(config),
+        beta_discovery: !config.gates.enabled(Gate::AggregatedDiscoveryRemoveBetaType),
         clock: Arc::new(SystemClock),
     }
 }

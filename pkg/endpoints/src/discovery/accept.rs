@@ -9,9 +9,38 @@ use http::header::ACCEPT;
 
 use crate::negotiation::{Clause, Format, Formats, accept_clauses};
 
-/// Media type parameters of aggregated discovery, in requests and responses (KEP-3352). `v2beta1` was removed
-/// in 1.36.
-pub(crate) const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// Version of an aggregated document (KEP-3352). Both have the same fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AggregatedVersion {
+    V2,
+    /// Served only without the gate `AggregatedDiscoveryRemoveBetaType`.
+    V2beta1,
+}
+
+impl AggregatedVersion {
+    fn parse(version: &str) -> Option<Self> {
+        match version {
+            "v2" => Some(AggregatedVersion::V2),
+            "v2beta1" => Some(AggregatedVersion::V2beta1),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            AggregatedVersion::V2 => "apidiscovery.k8s.io/v2",
+            AggregatedVersion::V2beta1 => "apidiscovery.k8s.io/v2beta1",
+        }
+    }
+
+    /// Media type parameters in requests and responses.
+    pub(crate) fn parameters(self) -> &'static str {
+        match self {
+            AggregatedVersion::V2 => ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            AggregatedVersion::V2beta1 => ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        }
+    }
+}
 
 /// The `Accept` header; empty when there is none.
 pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
@@ -21,6 +50,7 @@ pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
 /// Options of a request for aggregated discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AggregatedOptions {
+    pub(crate) version: AggregatedVersion,
     pub(crate) format: Format,
     pub(crate) pretty: bool,
     /// True to leave out resources that only peers serve.
@@ -28,12 +58,13 @@ pub(crate) struct AggregatedOptions {
 }
 
 /// Parses the best clause for aggregated discovery. It wins over clauses for the plain document, whatever
-/// their quality.
-pub(crate) fn aggregated(header: &str) -> Option<AggregatedOptions> {
+/// their quality. `v2beta1` is only acceptable if it is served (`beta`).
+pub(crate) fn aggregated(header: &str, beta: bool) -> Option<AggregatedOptions> {
     accept_clauses(header).iter().find_map(|clause| {
         let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
+        let version = param("v").and_then(AggregatedVersion::parse)?;
         let is_aggregated = param("g") == Some("apidiscovery.k8s.io")
-            && param("v") == Some("v2")
+            && (version == AggregatedVersion::V2 || beta)
             && param("as") == Some("APIGroupDiscoveryList")
             && param("sv").is_none_or(str::is_empty);
         let format = is_aggregated.then(|| format_of(clause))??;
@@ -43,7 +74,7 @@ pub(crate) fn aggregated(header: &str) -> Option<AggregatedOptions> {
             Some(_) => return None,
         }
         let local_only = param("profile") == Some("nopeer");
-        Some(AggregatedOptions { format, pretty: param("pretty") == Some("1"), local_only })
+        Some(AggregatedOptions { version, format, pretty: param("pretty") == Some("1"), local_only })
     })
 }
 
@@ -90,7 +121,7 @@ mod tests {
     #[test]
     fn aggregated_discovery_needs_all_three_parameters() {
         let check = |header: &str, expected: Option<Format>| {
-            assert_eq!(aggregated(header).map(|options| options.format), expected, "{header}");
+            assert_eq!(aggregated(header, false).map(|options| options.format), expected, "{header}");
         };
         check(V2, Some(Format::Json));
         check(&format!("application/json,{V2}"), Some(Format::Json));
@@ -112,7 +143,7 @@ mod tests {
 
     #[test]
     fn nopeer_profile_excludes_peers() {
-        let local_only = |header: &str| aggregated(header).map(|options| options.local_only);
+        let local_only = |header: &str| aggregated(header, false).map(|options| options.local_only);
         assert_eq!(local_only(V2), Some(false));
         assert_eq!(local_only(&format!("{V2};profile=nopeer,{V2}")), Some(true));
         assert_eq!(local_only(&format!("{V2};profile=other")), Some(false));

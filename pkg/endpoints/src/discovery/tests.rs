@@ -111,6 +111,22 @@ fn the_aggregated_document_nests_subresources() {
 }
 
 #[test]
+fn beta_document_differs_only_in_its_version() {
+    let v2beta1 = V2.replace("=v2", "=v2beta1");
+    let discovery = discovery().with_beta(true);
+    for path in ["/api", "/apis"] {
+        let beta = get(&discovery, path, &[("accept", &v2beta1)]);
+        let current = get(&discovery, path, &[("accept", V2)]);
+        assert_eq!(beta.headers()["content-type"], v2beta1.as_str());
+        assert_eq!(beta.headers()["etag"], current.headers()["etag"]);
+        assert_eq!(text_of(&beta).replacen("/v2beta1\"", "/v2\"", 1), text_of(&current));
+    }
+    let protobuf = v2beta1.replace("json", "vnd.kubernetes.protobuf");
+    let beta = get(&discovery, "/api", &[("accept", &protobuf)]);
+    assert!(beta.body().starts_with(b"k8s\0\n4\n\x1bapidiscovery.k8s.io/v2beta1"), "{:?}", beta.body());
+}
+
+#[test]
 fn the_aggregated_document_has_an_entity_tag() {
     let discovery = discovery();
     let first = get(&discovery, "/apis", &[("accept", V2)]);

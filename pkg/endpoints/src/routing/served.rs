@@ -33,6 +33,8 @@ pub struct Description {
     /// Releases that determine the storage version hashes; `None` to publish none.
     pub hashes_for: Option<Effective>,
     pub formats: Formats,
+    /// True to serve aggregated discovery also as `v2beta1`.
+    pub beta_discovery: bool,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -64,7 +66,8 @@ impl Generation {
         let hashes_for = about.hashes_for;
         let groups = move || discovery::groups_of(&described, hashes_for);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
-        Generation { discovery: discovery.with_formats(about.formats), open_api, catalog, number }
+        let discovery = discovery.with_formats(about.formats).with_beta(about.beta_discovery);
+        Generation { discovery, open_api, catalog, number }
     }
 
     /// Generation number. A cache that is derived from the catalog must be rebuilt when it changes.

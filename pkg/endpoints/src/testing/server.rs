@@ -206,6 +206,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
         version: VersionInfo::with_emulation(Effective::default()),
         hashes_for: Some(Effective::default()),
         formats: settings.formats,
+        beta_discovery: false,
         clock: Arc::new(TestClock::at(NOW)),
     };
     let (served, _) = ServedApi::incomplete(Catalog::builtin(|row| !row.off_by_default), about);

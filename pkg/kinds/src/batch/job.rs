@@ -15,7 +15,7 @@ pub(crate) mod warnings;
 use crate::core::pod::PodOptions;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{GatedFields, gated_by, gated_path};
-use crate::strategy::gated::shared::TEMPLATE;
+use crate::strategy::gated::shared::{TEMPLATE, TEMPLATE_ANNOTATIONS};
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
@@ -39,7 +39,7 @@ pub(crate) static KIND: Kind = Kind {
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[TEMPLATE, gated_path(&["spec"], SPEC)],
+    gated: &[TEMPLATE_ANNOTATIONS, TEMPLATE, gated_path(&["spec"], SPEC)],
     strategy: &strategy::Jobs,
     rare_properties: RareProperties { shares_labels: Some("batch/v1"), ..RareProperties::NONE },
 };
@@ -64,7 +64,8 @@ fn create(new: &Object, context: &ValidationContext) -> ErrorList {
 fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
-        status::validate_status_update(new, old, &mut errors);
+        let managed_by = context.settings.gates.enabled(Gate::JobManagedBy);
+        status::validate_status_update(new, old, managed_by, &mut errors);
         return errors;
     }
     let empty = Object::new();

@@ -13,6 +13,7 @@ use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::{Instant, timeout};
 
+use super::address_bitmap::AddressBitmap;
 use super::metrics::{AllocatorMetrics, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::LookupError;
@@ -29,6 +30,10 @@ pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
 /// Number of candidates to check before yielding the thread.
 const CANDIDATES_AT_ONCE: usize = 1024;
+
+/// Maximum number of addresses to reserve in a bitmap for one allocation. More than one is only necessary if another
+/// server allocates the same address.
+const RESERVATIONS_MAX: usize = 16;
 
 /// Error of an allocation, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +124,8 @@ pub(super) struct Addresses {
     addresses: Client,
     cidrs: Client,
     ranges: Informer<Ranges>,
+    /// Bitmaps that older servers allocate from, at most one per family; none unless the gate requires them.
+    bitmaps: Vec<AddressBitmap>,
     entropy: Arc<dyn Entropy>,
     metrics: Arc<AllocatorMetrics>,
 }
@@ -130,6 +137,7 @@ impl Addresses {
     /// The name of a resource that is not built in.
     pub(super) fn new(
         registry: &Registry,
+        bitmaps: Vec<AddressBitmap>,
         entropy: Arc<dyn Entropy>,
         metrics: Arc<AllocatorMetrics>,
     ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
@@ -137,7 +145,7 @@ impl Addresses {
         let addresses = client("ipaddresses")?;
         let cidrs = client("servicecidrs")?;
         let (ranges, following) = Informer::new(registry, "ranges of services", vec![cidrs.row().into()]);
-        Ok((Addresses { addresses, cidrs, ranges, entropy, metrics }, following))
+        Ok((Addresses { addresses, cidrs, ranges, bitmaps, entropy, metrics }, following))
     }
 
     /// Returns all IPAddress objects from the store.
@@ -173,8 +181,55 @@ impl Addresses {
     /// allocates none, checks less than a real allocation, and returns the network address if any address
     /// would do.
     ///
-    /// A range in the store is always considered, even if it was just created, or by another server.
+    /// A range in the store is always considered, even if it was just created, or by another server. If the family has
+    /// a bitmap, the address is reserved in it first.
     pub(super) async fn allocate(
+        &self,
+        service: &Object,
+        family: Family,
+        requested: Option<IpAddr>,
+        dry_run: bool,
+    ) -> std::result::Result<IpAddr, AddressError> {
+        match self.bitmaps.iter().find(|bitmap| bitmap.family() == family && !dry_run) {
+            Some(bitmap) => self.allocate_reserved(service, bitmap, requested).await,
+            None => self.allocate_object(service, family, requested, dry_run).await,
+        }
+    }
+
+    /// Reserves an address in a bitmap and allocates it. Any address of the other ranges will do if the bitmap has none.
+    async fn allocate_reserved(
+        &self,
+        service: &Object,
+        bitmap: &AddressBitmap,
+        requested: Option<IpAddr>,
+    ) -> std::result::Result<IpAddr, AddressError> {
+        let family = bitmap.family();
+        if let Some(address) = requested {
+            bitmap.reserve(address).await?;
+            let allocated = self.allocate_object(service, family, requested, false).await;
+            if allocated.is_err() {
+                bitmap.release(address).await;
+            }
+            return allocated;
+        }
+        let is_taken = |address: IpAddr| self.addresses.is_cached("", &address.to_string());
+        for _ in 0..RESERVATIONS_MAX {
+            let Ok(address) = bitmap.reserve_any(is_taken).await else { break };
+            match self.allocate_object(service, family, Some(address), false).await {
+                // A server without bitmaps allocated the address. It stays reserved.
+                Err(AddressError::Allocated) => {}
+                Err(error) => {
+                    bitmap.release(address).await;
+                    return Err(error);
+                }
+                allocated => return allocated,
+            }
+        }
+        self.allocate_object(service, family, None, false).await
+    }
+
+    /// Allocates an address by creating its object.
+    async fn allocate_object(
         &self,
         service: &Object,
         family: Family,
@@ -290,6 +345,9 @@ impl Addresses {
     pub(super) async fn release(&self, address: &str) {
         let Some(address) = parse_address(address) else { return };
         let name = address.to_string();
+        for bitmap in &self.bitmaps {
+            bitmap.release(address).await;
+        }
         if let Err(status) = self.addresses.delete("", &name, Preconditions::default()).await {
             tracing::warn!(name, error = %status.message, "cannot release an address");
         }

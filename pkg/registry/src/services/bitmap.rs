@@ -43,7 +43,8 @@ impl PortRange {
         self.size
     }
 
-    fn band(&self) -> u32 {
+    /// Size of the static band.
+    pub(super) fn band(self) -> u32 {
         let (least, most) = STATIC_BAND;
         if self.size <= least { 0 } else { (self.size / STATIC_SHARE).clamp(least, most) }
     }
@@ -115,9 +116,9 @@ impl Bitmap {
 
     /// Returns a free position of `range`, outside the static band if possible. `random` returns uniformly
     /// distributed numbers.
-    pub(super) fn free(&self, range: &PortRange, random: impl Fn() -> u32) -> Option<u32> {
-        let band = range.band();
-        let parts = [(band, range.size - band), (0, band)];
+    pub(super) fn free(&self, size: u32, band: u32, random: impl Fn() -> u32) -> Option<u32> {
+        let band = band.min(size);
+        let parts = [(band, size - band), (0, band)];
         parts.into_iter().filter(|(_, count)| *count > 0).find_map(|(from, count)| {
             let start = random() % count;
             (0..count).map(|step| from + (start + step) % count).find(|position| !self.has(*position))

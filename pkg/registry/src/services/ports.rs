@@ -85,7 +85,8 @@ impl Pool<'_> {
             self.allocated.last().map_or(DRY_RUN_BASE, |last| (*last).max(0)).saturating_add(1)
         } else {
             let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
-            let position = bitmap.free(&self.range, self.random).ok_or(PortError::Full)?;
+            let position =
+                bitmap.free(self.range.size(), self.range.band(), self.random).ok_or(PortError::Full)?;
             bitmap.insert(position);
             self.range.port(position)
         };

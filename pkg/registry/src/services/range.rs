@@ -10,6 +10,8 @@ use kinds::validation::canonical_ip;
 /// lower bound has no band.
 const STATIC_BAND: (u128, u128) = (16, 256);
 const STATIC_SHARE: u128 = 16;
+/// Size limits of stored bitmaps in bits: 128 KiB for IPv4, 8 KiB for IPv6.
+const BITMAP_BITS_MAX: (u32, u32) = (1 << 20, 65_535);
 /// Shortest supported prefix of an IPv6 range.
 const V6_PREFIX_MIN: u8 = 64;
 
@@ -132,6 +134,30 @@ impl AddressRange {
     pub(super) fn is_usable(&self, address: IpAddr) -> bool {
         let (first, behind) = self.usable();
         Family::of(address) == self.family && (first..behind).contains(&number(address))
+    }
+
+    /// Number of usable addresses that a stored bitmap covers.
+    pub(super) fn positions(&self) -> u32 {
+        let (v4, v6) = BITMAP_BITS_MAX;
+        // As in upstream, the bitmap of an IPv6 range is smaller than the range.
+        let most = if self.family == Family::V4 { v4 } else { v6 };
+        u32::try_from(self.usable_count()).unwrap_or(u32::MAX).min(most)
+    }
+
+    /// Number of positions that a bitmap uses last.
+    pub(super) fn static_band(&self) -> u32 {
+        u32::try_from(self.band).unwrap_or(u32::MAX).min(self.positions())
+    }
+
+    /// Returns the position of an address in a stored bitmap; `None` if the bitmap does not cover the address.
+    pub(super) fn position(&self, address: IpAddr) -> Option<u32> {
+        let position = number(address).checked_sub(self.usable().0).filter(|_| self.is_usable(address))?;
+        u32::try_from(position).ok().filter(|position| *position < self.positions())
+    }
+
+    /// Returns the address at a position of a stored bitmap.
+    pub(super) fn at(&self, position: u32) -> Option<IpAddr> {
+        (position < self.positions()).then(|| self.family.address(self.usable().0 + u128::from(position)))
     }
 
     /// Network address, the result of a dry run's simulated allocation.

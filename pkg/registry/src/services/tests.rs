@@ -1,6 +1,7 @@
 //! Tests of service allocations, with an in-memory store that two servers share.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod address_bitmaps;
 mod address_ranges;
 mod allocating;
 mod completing;
@@ -88,6 +89,17 @@ fn object(value: Value) -> Object {
 impl Server {
     /// Creates a server of a store. `families` are the families of its cluster.
     fn of(store: &Arc<dyn Storage>, seed: u64, families: Families, ports: RangeInclusive<u16>) -> Self {
+        Server::with_bitmaps(store, seed, families, ports, &[])
+    }
+
+    /// As [`Server::of`]; the allocations in some ranges are also written to bitmaps.
+    fn with_bitmaps(
+        store: &Arc<dyn Storage>,
+        seed: u64,
+        families: Families,
+        ports: RangeInclusive<u16>,
+        bitmap_ranges: &[&str],
+    ) -> Self {
         let delegator = Delegator::uncached(
             store.clone(),
             crate::ingest::resources("/registry", Gates::default(), |_| true),
@@ -99,6 +111,7 @@ impl Server {
         let options = Options {
             families,
             node_ports: ports,
+            bitmap_ranges: bitmap_ranges.iter().map(|range| (*range).to_owned()).collect(),
             storage: store.clone(),
             prefix: "/registry".to_owned(),
             entropy: numbers,

@@ -25,6 +25,7 @@ fn served() -> (Arc<ServedApi>, ResourceRequests) {
         version,
         hashes_for: Some(Effective::default()),
         formats: Formats::default(),
+        beta_discovery: false,
         clock,
     };
     let (served, requests) = ServedApi::incomplete(catalog, about);

@@ -57,7 +57,9 @@ struct Update<'o> {
     before: FinalConditions,
 }
 
-pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
+/// Validates a change of the status. Without other controllers (`managed_by`, gate `JobManagedBy`), only the counters
+/// and the conditions about success are checked.
+pub(super) fn validate_status_update(new: &Object, old: &Object, managed_by: bool, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let [new, old] = [new, old].map(|job| child(job, "status").unwrap_or(&empty));
@@ -65,14 +67,19 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Er
     let path = Path::root("status");
     none_negative(&path, new, &["active", "succeeded", "failed", "ready", "terminating"], errors);
     uncounted_pods(&path.child("uncountedTerminatedPods"), new, errors);
-    update.contradictions(&path, errors);
-    update.completion_time(&path, errors);
-    update.missing_interim_conditions(&path, errors);
-    update.finished_job_fields(&path, errors);
-    update.indexes(&path, errors);
-    update.running_pods(&path, errors);
+    if managed_by {
+        update.contradictions(&path, errors);
+        update.completion_time(&path, errors);
+        update.missing_interim_conditions(&path, errors);
+        update.finished_job_fields(&path, errors);
+        update.indexes(&path, errors);
+        update.running_pods(&path, errors);
+    }
     update.success_criteria(&path, errors);
-    update.transitions(&path, errors);
+    if managed_by {
+        update.transitions(&path, errors);
+    }
+    update.success_transitions(&path, errors);
 }
 
 fn uncounted_pods(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
@@ -283,6 +290,12 @@ impl Update<'_> {
             errors.push(Error::invalid(&path.child("succeeded"), integer(self.new, "succeeded"), detail));
         }
         self.times(path, errors);
+    }
+
+    /// Reports changes of the condition about success that are not allowed.
+    fn success_transitions(&self, path: &Path<'_>, errors: &mut ErrorList) {
+        let now = self.now;
+        let before = self.before;
         if before.succeeded && !now.succeeded {
             bad_conditions(path, "cannot disable the SuccessCriteriaMet=True condition", errors);
         }

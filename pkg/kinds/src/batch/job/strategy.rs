@@ -3,6 +3,7 @@
 
 use crate::strategy::hooks::{Context, Strategy, child};
 use api::meta;
+use component_base::features::Gate;
 use schema::object::{self, Object};
 
 /// Prefixed labels, each with its older name without prefix.
@@ -22,6 +23,11 @@ impl Strategy for Jobs {
     fn prepare_for_create(&self, job: &mut Object, context: &Context<'_>) {
         if object::get_bool(job, &["spec", "manualSelector"]) != Some(true) {
             generate_selector(job, context.shares_labels);
+        }
+        if !context.gates().enabled(Gate::JobManagedBy)
+            && let Some(spec) = child(job, "spec")
+        {
+            spec.remove("managedBy");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Tests of Jobs: rejected values, with the paths and texts of the errors.
 
 use super::*;
+use crate::validation::rules::Settings;
+use component_base::features::Gates;
 use jsontree::{Value, json};
 
 const UID: &str = "1234";
@@ -372,6 +374,30 @@ fn jobs_announce_their_end() {
             "status.startTime: Invalid value: \"2026-01-02T00:00:00Z\": field is immutable for unsuspended job once \
              set",
         ],
+    );
+}
+
+#[test]
+fn status_is_checked_less_without_other_managers() {
+    let gates = Gates::default().with(Gate::JobManagedBy, false);
+    let settings = Settings { gates, ..Settings::default() };
+    let context = ValidationContext { settings, ..ValidationContext::default() };
+    let with = |status: Value| {
+        let mut job = job(json!({}));
+        job.insert("status", status);
+        job
+    };
+    let texts = |new: Value, old: Value| texts_of(&update("status", &with(new), &with(old), &context));
+    let none: [&str; 0] = [];
+    let end = json!({"active": 1, "conditions": conditions(&["Complete"])});
+    assert_eq!(texts(end.clone(), json!({"failed": 2})), none);
+    assert_eq!(texts(json!({}), end), none);
+    assert_eq!(
+        texts(json!({"active": -1}), json!({"conditions": conditions(&["SuccessCriteriaMet"])})),
+        [
+            "status.active: Invalid value: -1: must be greater than or equal to 0",
+            "status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True condition",
+        ]
     );
 }
 

@@ -1,6 +1,7 @@
 //! Tests of kinds with few rules.
 
 use super::*;
+use component_base::features::Gate;
 
 #[test]
 fn the_server_selects_the_pods_of_a_job() {
@@ -43,6 +44,25 @@ fn job_gets_pod_labels_only_if_shared() {
     check(true, json!({"mine": "1"}), &all);
     check(false, json!({"mine": "1"}), &["mine"]);
     check(false, json!({}), &[]);
+}
+
+#[test]
+fn job_manager_is_dropped_without_its_gate() {
+    let job = json!({"metadata": {"name": "j"}, "spec": {"manualSelector": true, "managedBy": "a.b/c"}});
+    let off = Gates::default().with(Gate::JobManagedBy, false);
+    let expected = json!({"manualSelector": true});
+    assert_eq!(created("jobs", job.clone())["spec"], job["spec"]);
+    assert_eq!(created_with(off, "jobs", job)["spec"], expected);
+}
+
+#[test]
+fn old_annotations_of_init_containers_are_dropped() {
+    let metadata = json!({"annotations": {"pod.beta.kubernetes.io/init-containers": "x", "a": "b"}});
+    let kept = json!({"annotations": {"a": "b"}});
+    let set = created("replicasets", json!({"metadata": {}, "spec": {"template": {"metadata": metadata}}}));
+    assert_eq!(set["spec"]["template"]["metadata"], kept);
+    let template = created("podtemplates", json!({"metadata": {}, "template": {"metadata": metadata}}));
+    assert_eq!(template["template"]["metadata"], kept);
 }
 
 #[test]

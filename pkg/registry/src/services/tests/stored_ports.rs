@@ -53,7 +53,7 @@ fn free_port_prefers_dynamic_band() {
     let mut bitmap = Bitmap::default();
     let numbers = Numbers::seeded(3);
     let positions: Vec<u32> = std::iter::from_fn(|| {
-        let position = bitmap.free(&range, || numbers.number())?;
+        let position = bitmap.free(range.size(), range.band(), || numbers.number())?;
         assert!(bitmap.insert(position));
         Some(position)
     })
