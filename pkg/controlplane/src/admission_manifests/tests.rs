@@ -84,3 +84,61 @@ fn invalid_reload_keeps_previous_manifests() {
     source.reload_if_changed();
     assert!(source.current().0.is_empty());
 }
+
+#[test]
+fn reloads_are_counted_by_status() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.yaml");
+    let write = |manifest: &str| fs::write(&file, manifest).unwrap();
+    let metrics = MetricsRegistry::default();
+    let weakened = WeakenedDecisions::default();
+    let monitoring = Monitoring { metrics: &metrics, weakened: &weakened };
+    let counters = Arc::new(ManifestMetrics::new(monitoring));
+    write(&by_url("a.static.k8s.io").to_string());
+    let source = Source::<ValidatingHooks>::new(directory.path(), Gates::default(), counters).unwrap();
+    // Values of the series of this plugin, with their last label.
+    let series = |name: &str| {
+        let page = metrics.to_string();
+        let prefix = format!("apiserver_manifest_admission_config_controller_{name}{{");
+        let lines = page.lines().filter(|line| line.starts_with(&prefix));
+        lines.map(|line| line.rsplit_once("plugin=").unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    let plugin = "\"ValidatingAdmissionWebhook\"";
+    let hash = || metrics.to_string().split("hash=\"sha256:").nth(1).map(|hash| hash[..64].to_owned());
+    let first = hash().unwrap();
+    assert_eq!(series("automatic_reloads_total"), [format!("{plugin},status=\"success\"}} 1")]);
+    write("{");
+    source.reload_if_changed();
+    assert_eq!(
+        series("automatic_reloads_total"),
+        [format!("{plugin},status=\"failure\"}} 1"), format!("{plugin},status=\"success\"}} 1")]
+    );
+    assert_eq!(hash(), Some(first.clone()));
+    write(&by_url("b.static.k8s.io").to_string());
+    source.reload_if_changed();
+    source.reload_if_changed();
+    assert_eq!(series("automatic_reloads_total")[1], format!("{plugin},status=\"success\"}} 2"));
+    assert_eq!(series("last_config_info"), [format!("{plugin}}} 1")]);
+    assert_ne!(hash(), Some(first));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_files_become_active_while_running() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = source(directory.path()).unwrap();
+    let watching = tokio::spawn(Arc::clone(&source).run());
+    let until = async |loaded: bool| {
+        let changed = async {
+            while source.current().0.is_empty() == loaded {
+                sleep(CHECK_INTERVAL).await;
+            }
+        };
+        tokio::time::timeout(RELOAD_INTERVAL * 2, changed).await.unwrap();
+    };
+    let file = directory.path().join("a.yaml");
+    fs::write(&file, by_url("a.static.k8s.io").to_string()).unwrap();
+    until(true).await;
+    fs::remove_file(&file).unwrap();
+    until(false).await;
+    watching.abort();
+}

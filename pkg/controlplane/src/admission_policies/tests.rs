@@ -121,3 +121,67 @@ async fn custom_resources_are_merged_by_their_schema() {
     assert_eq!(refused["message"], expected);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn named_params_apply_at_once() {
+    let server = TestServer::start().await.unwrap();
+    let client = Client::of(&server);
+    let mutation = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {
+        "expression": "Object{metadata: Object.metadata{labels: {'from': params.data.value}}}",
+    }});
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "paramKind": {"apiVersion": "v1", "kind": "Secret"}, "matchConstraints": rule("", "configmaps"),
+        "mutations": [mutation], "reinvocationPolicy": "Never",
+    }});
+    client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicies"), policy).await;
+    let binding = json!({"metadata": {"name": "b"}, "spec": {
+        "policyName": "p",
+        "paramRef": {"name": "s", "namespace": "default", "parameterNotFoundAction": "Deny"},
+    }});
+    client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicybindings"), binding).await;
+    let dry = format!("{MAPS}?dryRun=All");
+    until(&client, ("POST", &dry, map("a")), |code, _| code >= 400).await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let secret = json!({"metadata": {"name": "s"}, "data": {"value": "Zmlyc3Q="}});
+    client.ok("POST", secrets, secret).await;
+    let labels = async || client.ok("POST", &dry, map("a")).await["metadata"]["labels"].clone();
+    assert_eq!(labels().await, json!({"from": "Zmlyc3Q="}));
+    client.ok("PATCH", &format!("{secrets}/s"), json!({"data": {"value": "bmV4dA=="}})).await;
+    let next = json!({"from": "bmV4dA=="});
+    until(&client, ("POST", &dry, map("a")), |_, map| map["metadata"]["labels"] == next).await;
+    client.ok("DELETE", &format!("{secrets}/s"), Value::Null).await;
+    until(&client, ("POST", &dry, map("a")), |code, _| code >= 400).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn selected_params_follow_their_labels() {
+    let server = TestServer::start().await.unwrap();
+    let client = Client::of(&server);
+    define(&client, 3).await;
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"},
+        "matchConstraints": rule("", "configmaps"),
+        "validations": [{"expression": "size(object.metadata.name) <= params.max"}],
+    }});
+    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicies"), policy).await;
+    let selector = json!({"matchLabels": {"on": "1"}});
+    let binding = json!({"metadata": {"name": "b"}, "spec": {
+        "policyName": "p", "validationActions": ["Deny"],
+        "paramRef": {"selector": selector, "parameterNotFoundAction": "Allow"},
+    }});
+    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicybindings"), binding).await;
+    let dry = format!("{MAPS}?dryRun=All");
+    let label = async |name: &str, value: Value| {
+        client.ok("PATCH", &format!("{LIMITS}/{name}"), json!({"metadata": {"labels": {"on": value}}})).await
+    };
+    label("l", json!("1")).await;
+    until(&client, ("POST", &dry, map("long")), |code, _| code == 422).await;
+    label("l", Value::Null).await;
+    until(&client, ("POST", &dry, map("long")), |code, _| code == 201).await;
+    let second = json!({"kind": "Limit", "apiVersion": "example.com/v1", "max": 2,
+        "metadata": {"name": "m", "labels": {"on": "1"}}});
+    client.ok("POST", LIMITS, second).await;
+    until(&client, ("POST", &dry, map("long")), |code, _| code == 422).await;
+    server.stop().await;
+}

@@ -1,6 +1,7 @@
 //! Tests of PUT, and of its common parts with PATCH.
 
 use apimachinery::status::OPTIMISTIC_LOCK;
+use component_base::metrics::MetricsRegistry;
 
 use super::*;
 
@@ -280,4 +281,72 @@ async fn put_does_not_recreate_deleted_object() {
     assert!(text.ends_with("UID in precondition: gone, UID in object meta: "), "{text}");
     let (code, reason, _) = put_deleted("configmaps").await;
     assert_eq!((code, reason), (404, Reason::NotFound), "nobody creates those by PUT");
+}
+
+/// A request of a client for `CN=a`.
+const CERTIFICATE_REQUEST: &str = "-----BEGIN CERTIFICATE REQUEST-----\n\
+MIHGMG4CAQAwDDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA\n\
+BOskTz/b43amt8NYmSFQMM9EOiFbBLr38zuSNER82H/yESW27Y8kPelj52IgJlPi\n\
+NQBdZ+XmopXV7fcOt0p7tsigADAKBggqhkjOPQQDAgNIADBFAiEAm5/vUitIYvsH\n\
+lDFUzJ2oIVkeIJgwy4tH3sKWFux/hQwCIAxjS4OF17fRNJQnscnEwl+wxW+zgKgx\n\
+MtkXUmPWrNiu\n\
+-----END CERTIFICATE REQUEST-----\n\
+";
+/// A certificate that is valid for one day.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n\
+MIIBbDCCAROgAwIBAgIUaaNoA/QxRijnYnPmuOcsxHOqG40wCgYIKoZIzj0EAwIw\n\
+DDEKMAgGA1UEAwwBYTAeFw0yNjExMjkxMzE0MTNaFw0yNjExMzAxMzE0MTNaMAwx\n\
+CjAIBgNVBAMMAWEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATrJE8/2+N2prfD\n\
+WJkhUDDPRDohWwS69/M7kjREfNh/8hEltu2PJD3pY+diICZT4jUAXWfl5qKV1e33\n\
+DrdKe7bIo1MwUTAdBgNVHQ4EFgQU1EjqU2+7cX7d1hAzK7W2bsMTZ8MwHwYDVR0j\n\
+BBgwFoAU1EjqU2+7cX7d1hAzK7W2bsMTZ8MwDwYDVR0TAQH/BAUwAwEB/zAKBggq\n\
+hkjOPQQDAgNHADBEAiBfwxAHiLloycFjAFtVddD2lDIn4oUAJVF+Fqy4akv/zQIg\n\
+TcVRk00mznsbQhSaPAKebyKxzqmYen9FG9j3MS01ZqA=\n\
+-----END CERTIFICATE-----\n\
+";
+
+#[tokio::test]
+async fn issued_durations_are_counted_once() {
+    let world = World::new();
+    let metrics = MetricsRegistry::default();
+    world.registry.register_metrics(&metrics);
+    let counts = || {
+        let count = |name: &str| {
+            let series =
+                format!("apiserver_certificates_registry_csr_{name}_duration_total{{signerName=\"other\"}} ");
+            metrics.to_string().lines().find_map(|line| line.strip_prefix(&series).map(str::to_owned))
+        };
+        [count("requested"), count("honored")].map(|count| count.unwrap_or_default())
+    };
+    let plural = "certificatesigningrequests";
+    for (name, seconds) in [("honored", json!(86_400)), ("shortened", json!(864_000)), ("unrequested", Value::Null)] {
+        let spec = json!({
+            "request": STANDARD.encode(CERTIFICATE_REQUEST), "signerName": "example.com/s",
+            "usages": ["client auth"], "expirationSeconds": seconds,
+        });
+        let mut request = world.create_object(plural, name, json!({"spec": spec})).await;
+        request["status"] = json!({"certificate": STANDARD.encode(CERTIFICATE)});
+        let status = format!("{plural}/status");
+        let issued = world.put(&status, request).await.unwrap();
+        // Nothing is issued here.
+        world.put(&status, issued).await.unwrap();
+    }
+    assert_eq!(counts(), ["2", "1"]);
+}
+
+#[tokio::test]
+async fn dry_runs_do_not_count_durations() {
+    let world = World::new();
+    let metrics = MetricsRegistry::default();
+    world.registry.register_metrics(&metrics);
+    let plural = "certificatesigningrequests";
+    let spec = json!({
+        "request": STANDARD.encode(CERTIFICATE_REQUEST), "signerName": "example.com/s",
+        "usages": ["client auth"], "expirationSeconds": 86_400,
+    });
+    let mut request = object(world.create_object(plural, "a", json!({"spec": spec})).await);
+    request.insert("status", json!({"certificate": STANDARD.encode(CERTIFICATE)}));
+    let dry = UpdateRequest { dry_run: true, ..world.update("certificatesigningrequests/status") };
+    world.registry.update(&target(plural, "a"), &dry, &mut |_| Ok(request.clone())).await.unwrap();
+    assert!(!metrics.to_string().contains("requested_duration_total{"));
 }
