@@ -1,6 +1,7 @@
 //! Garbage collection of one object: looks up its owners and deletes, releases or orphans it (upstream's
 //! `garbagecollector/garbagecollector.go`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use api::options::{DeleteOptions, Preconditions};
@@ -91,7 +92,7 @@ impl Collector {
 
     /// Removes the reference to an owner from its dependents.
     async fn orphan(&self, table: &ResourceTable, owner: &str, dependents: &[Dependent]) -> Result<()> {
-        let owner = [owner.to_owned()];
+        let owner = HashSet::from([owner.to_owned()]);
         let remove = |object: &mut Object| remove_owners(object, &owner);
         let mut edits: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
         for Dependent { key, prefix } in dependents {
@@ -125,7 +126,7 @@ impl Collector {
             return Ok(CollectionOutcome::UnknownKind);
         };
         if owners.has_solid {
-            let removed: Vec<String> = owners.absent.into_iter().chain(owners.waiting).collect();
+            let removed: HashSet<String> = owners.absent.into_iter().chain(owners.waiting).collect();
             if !removed.is_empty() {
                 let edit = |object: &mut Object| remove_owners(object, &removed);
                 self.edit(resource, key, Some(uid), edit).await?;

@@ -4,8 +4,15 @@
 use std::collections::BTreeMap;
 
 use api::tree;
+use apimachinery::foreign_text::ForeignText;
 use jsontree::{Value, json};
 use schema::object::Object;
+
+/// Maximum size of a message in bytes, as for the conditions of `meta/v1`. Users choose the names of finalizers, and a namespace
+/// that is too large for the store could not be deleted.
+const MESSAGE_BYTES_MAX: usize = 32 * 1024;
+/// Maximum number of finalizers and of errors in a report. More would not fit into a message.
+const ENTRIES_MAX: usize = 1000;
 
 /// Content of a namespace after an attempt to delete it.
 #[derive(Debug, Default)]
@@ -29,8 +36,24 @@ impl ContentReport {
         for (finalizer, count) in other.finalizers {
             *self.finalizers.entry(finalizer).or_default() += count;
         }
-        self.errors.extend(other.errors);
+        other.errors.iter().for_each(|error| self.add_error(error));
         self.discovery_error = self.discovery_error.take().or(other.discovery_error);
+    }
+
+    /// Counts a remaining object with this finalizer.
+    pub(super) fn add_finalizer(&mut self, finalizer: &str) {
+        let known = self.finalizers.contains_key(finalizer);
+        if known || self.finalizers.len() < ENTRIES_MAX {
+            let count = self.finalizers.entry(ForeignText::new(finalizer).into()).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Adds a failure to delete.
+    pub(super) fn add_error(&mut self, error: &str) {
+        if self.errors.len() < ENTRIES_MAX {
+            self.errors.push(ForeignText::new(error).into());
+        }
     }
 
     /// True if nothing is left and nothing failed.
@@ -147,11 +170,16 @@ pub(super) fn set_conditions(namespace: &mut Object, report: &ContentReport, now
             condition,
             status: if problem.is_some() { "True" } else { "False" },
             reason: problem.map_or(reason, |problem| problem.reason),
-            message: problem.map_or(message, |problem| &problem.message),
+            message: problem.map_or(message, |problem| start(&problem.message)),
         };
         changed |= desired.set(conditions, now);
     }
     changed
+}
+
+/// Returns the start of a message that is too large.
+fn start(message: &str) -> &str {
+    message.get(..message.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default()
 }
 
 struct Desired<'a> {
@@ -229,6 +257,19 @@ mod tests {
             ),
         ];
         assert_eq!(true_conditions(&namespace), expected.map(|(c, m)| (c.to_owned(), m.to_owned())));
+    }
+
+    #[test]
+    fn messages_have_a_maximum_size() {
+        let mut report = ContentReport::default();
+        for number in 0..5000 {
+            report.add_finalizer(&format!("example.com/{number}-{}", "f".repeat(300)));
+            report.add_error(&"e".repeat(5000));
+        }
+        let mut namespace = object(json!({"metadata": {"name": "n"}}));
+        assert!(set_conditions(&mut namespace, &report, "t1"));
+        let sizes: Vec<_> = true_conditions(&namespace).iter().map(|(_, message)| message.len()).collect();
+        assert_eq!(sizes, [MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX]);
     }
 
     #[test]

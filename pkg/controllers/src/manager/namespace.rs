@@ -182,7 +182,7 @@ impl Namespaces {
     async fn empty(&self, resource: &ManagedResource, namespace: &str, deleted_at: i64) -> ContentReport {
         let mut report = ContentReport::default();
         if let Err(status) = self.try_empty(resource, namespace, deleted_at, &mut report).await {
-            report.errors.push(status.message);
+            report.add_error(&status.message);
         }
         report
     }
@@ -214,7 +214,7 @@ impl Namespaces {
                 continue;
             };
             for finalizer in stored.finalizers() {
-                *report.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+                report.add_finalizer(finalizer);
             }
         }
         if count == 0 {
@@ -225,7 +225,7 @@ impl Namespaces {
             grace.is_some_and(|grace| self.registry.now().seconds < deleted_at.saturating_add(grace));
         if report.finalizers.is_empty() && !is_graceful {
             let row = resource.row();
-            report.errors.push(format!(
+            report.add_error(&format!(
                 "unexpected items still remain in namespace: {namespace} for gvr: {}/{}, Resource={}",
                 row.group, row.version, row.plural
             ));

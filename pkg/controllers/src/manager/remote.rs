@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::catalog::{Catalog, Owner};
 use api::tree;
-use apimachinery::go_quote::quote;
+use apimachinery::foreign_text::ForeignText;
 use async_trait::async_trait;
 use jsontree::json;
 use schema::object::Object;
@@ -50,7 +50,7 @@ impl RemoteContent for Aggregated {
         report.discovery_error = discovery_error(&failing);
         for resource in resources {
             if let Err(error) = self.empty(&resource, namespace, &mut report).await {
-                report.errors.push(error.to_string());
+                report.add_error(&error.to_string());
             }
         }
         report
@@ -80,9 +80,8 @@ impl Aggregated {
             for item in tree::children(&self.list(&path).await?, "items") {
                 let name = api::meta::text(item, "name");
                 if !is_plain_segment(name) {
-                    report
-                        .errors
-                        .push(format!("{plural}.{group} {} cannot be deleted by its name", quote(name)));
+                    let name = ForeignText::new(name).quoted();
+                    report.add_error(&format!("{plural}.{group} {name} cannot be deleted by its name"));
                     continue;
                 }
                 ignore_unsupported(self.client.delete(&format!("{path}/{name}"), &options).await)?;
@@ -97,10 +96,10 @@ impl Aggregated {
         let mut is_waiting = false;
         for finalizer in tree::children(&list, "items").flat_map(api::meta::finalizers) {
             is_waiting = true;
-            *report.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+            report.add_finalizer(finalizer);
         }
         if !is_waiting {
-            report.errors.push(format!(
+            report.add_error(&format!(
                 "unexpected items still remain in namespace: {namespace} for gvr: {group}/{version}, Resource={plural}"
             ));
         }

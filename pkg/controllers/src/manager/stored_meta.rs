@@ -1,5 +1,7 @@
 //! Metadata of stored objects that decides about their deletion, read without decoding the rest.
 
+use std::collections::HashSet;
+
 use api::resources::{Encoding, StorageSpec};
 use api::{meta, tree};
 use jsontree::Value;
@@ -171,12 +173,9 @@ pub(super) fn owners_of_tree(object: &Object) -> Vec<OwnerReference> {
 }
 
 /// Removes the references to these owners. Returns true if there were any.
-pub(super) fn remove_owners(object: &mut Object, uids: &[String]) -> bool {
+pub(super) fn remove_owners(object: &mut Object, uids: &HashSet<String>) -> bool {
     edit_owners(object, |owners| {
-        owners.retain(|owner| {
-            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or("");
-            !uids.iter().any(|removed| removed == uid)
-        });
+        owners.retain(|owner| !uids.contains(owner.get("uid").and_then(Value::as_str).unwrap_or("")));
     })
 }
 
@@ -261,10 +260,11 @@ mod tests {
 
     #[test]
     fn edits_report_changes_only() {
+        let uids = |uids: &[&str]| uids.iter().map(|&uid| uid.to_owned()).collect();
         let mut object = config_map();
         assert!(unblock_owners(&mut object) && !unblock_owners(&mut object));
-        assert!(!remove_owners(&mut object, &["o3".to_owned()]));
-        assert!(remove_owners(&mut object, &["o1".to_owned(), "o2".to_owned()]));
+        assert!(!remove_owners(&mut object, &uids(&["o3"])));
+        assert!(remove_owners(&mut object, &uids(&["o1", "o2"])));
         assert!(!meta::metadata(&object).unwrap().contains_key("ownerReferences"));
         assert!(remove_finalizer(&mut object, FOREGROUND_FINALIZER));
         assert!(!remove_finalizer(&mut object, FOREGROUND_FINALIZER));
