@@ -38,6 +38,13 @@ HEADS = [
     "PUT / HTTP/1.1\r\nhost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nx: y\r\n\r\n",
     "CONNECT a:443 HTTP/1.0\r\n\r\n",
 ]
+# Frames of HTTP/2: requests that refer to fields of each other, padding and priority, a block in two parts, an update of the
+# table size, and another frame.
+FRAMES = [bytes.fromhex(frame) for frame in [
+    "000011010500000001828684418cf1e3c2e5f23a6ba0ab90f4ff", "00000c010500000003828684be5886a8eb10649cbf",
+    "000018010500000005828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf", "0000090128000000070200000000" "0fbe0000",
+    "000003010000000009400161000003090400000009016282", "00000401050000000b3fe11f82", "0000080000000000010001020304050607",
+]]
 PATHS = [
     ".spec.replicas", "{.items[*]['a.b','c'].d}", "..name", ".status.conditions[?(@.type==\"Ready\")].status",
     ".a[-1:0:-2]", "{range .items[*]}{.a}{\"\\n\"}{end}", ".a\\.b[?(@.c > 1.5)][?(@.d)]",
@@ -128,6 +135,8 @@ def main():
     write("apimachinery", ["target"], TARGETS)
     write("apimachinery", ["selectors"], SELECTORS)
     write("apimachinery", ["numbers"], NUMBERS)
+    whole = b"".join(FRAMES)
+    write("server", ["blocks"], [bytes([piece]) + frame for piece in (4, 5, 254, 255) for frame in [*FRAMES, whole]])
     write("server", ["heads"], [piece + head for head in HEADS for piece in ["\x01", "\x7f"]])
 
 

@@ -40,7 +40,7 @@ use endpoints::proxy::BackendResponse;
 use endpoints::routing::dispatch::{
     Body, Dispatch, InitializedFlag, Request, Response, Tunnel, UnchangedHead,
 };
-use endpoints::routing::path::{LongQuery, is_of_api};
+use endpoints::routing::path::is_of_api;
 
 use crate::chain::audit::RecordedRequest;
 use crate::chain::impersonation::Impersonation;
@@ -172,10 +172,7 @@ impl Chain {
     ) -> SentResponse {
         let received = Instant::now();
         let active = peer.begin();
-        let (mut parts, body) = request.into_parts();
-        if let Some(query) = peer.take_long_query() {
-            parts.extensions.insert(LongQuery(String::from_utf8_lossy(&query).into()));
-        }
+        let (parts, body) = request.into_parts();
         let head = RequestHead::of(&parts);
         let timeout_max = self.options.request_timeout;
         let ContextOutcome { context, rejection } =

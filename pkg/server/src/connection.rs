@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
 use audit::Sink;
+use endpoints::routing::path::LongQuery;
 
 use crate::Chain;
 use crate::chain::SentResponse;
@@ -29,8 +30,10 @@ use crate::connection::coalescing_writer::CoalescingWriter;
 use crate::connection::peer::{Peer, Protocol};
 use crate::connection::request_body::RequestBody;
 use crate::connection::wake_gate::WakeGated;
+use crate::http1::StrictReader;
 use crate::http1::head::FIELDS_MAX;
-use crate::http1::{HEAD_BYTES_MAX, StrictReader};
+use crate::http2::BlockReader;
+use crate::http2::filter::{FRAME_BYTES_MAX, HEADER_LIST_BYTES_MAX};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
 use crate::tls::client_certificates::ClientCertificates;
@@ -47,16 +50,10 @@ use close_reason::CloseState;
 
 /// Timeout for the shutdown handshake of a closing connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of bytes that the HTTP/1.1 parser reads beyond the maximum head before it returns an error.
-const HEAD_MARGIN_BYTES: usize = 64 * 1024;
+/// Maximum size of each buffer of the HTTP/1.1 parser. [`StrictReader`] passes on only small heads.
+const PARSER_BUFFER_BYTES_MAX: usize = 512 * 1024;
 /// Receive window of a stream. Nearly every object fits into it.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
-/// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
-/// largest frames. `h2` permits as many frames per head as [`HEAD_BYTES_MAX`] takes at this size. With upstream's 256 KiB, it
-/// would reject a head of 100 KB in the small frames with which every client begins.
-const FRAME_BYTES_MAX: u32 = 16 * 1024;
-/// Maximum size of the header list of an HTTP/2 request in bytes, as in upstream.
-const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
 /// Number of streams, in multiples of the concurrent ones, that a client may reset before their requests start (the
 /// limit of Go's server for handlers that have not started).
 const RESETS_PER_STREAM: usize = 4;
@@ -140,7 +137,8 @@ pub(crate) async fn serve<S>(
     let builder = builder(peer.protocol, options);
     let observed = ObservedStream { stream, peer: Arc::clone(&peer), audit_sink };
     let output = CoalescingWriter::new(observed, peer.protocol == Protocol::Http2);
-    let io = TokioIo::new(StrictReader::new(output.clone(), Arc::clone(&peer)));
+    let blocks = BlockReader::new(output.clone(), peer.protocol);
+    let io = TokioIo::new(StrictReader::new(blocks, Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut endings = CloseState::default();
     let mut expired = pin!(peer.activity.expired());
@@ -179,11 +177,19 @@ async fn send_rejection<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stre
 
 /// Handles a request, and ensures that a client that is still sending receives the response.
 async fn handle(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> SentResponse {
-    if request.body().is_end_stream() {
-        return chain.serve(request.map(|body| body.map_err(Into::into).boxed_unsync()), peer).await;
+    let (mut head, body) = request.into_parts();
+    if let Some(large) = peer.take_large_head() {
+        head.uri = large.uri;
+        head.headers = large.headers;
+        if let Some(query) = large.query {
+            head.extensions.insert(LongQuery(String::from_utf8_lossy(&query).into()));
+        }
     }
-    let expects = request.headers().contains_key(http::header::EXPECT);
-    let (head, body) = request.into_parts();
+    if body.is_end_stream() {
+        let body = body.map_err(Into::into).boxed_unsync();
+        return chain.serve(http::Request::from_parts(head, body), peer).await;
+    }
+    let expects = head.headers.contains_key(http::header::EXPECT);
     let (body, unread) = RequestBody::new(body);
     let body = body.map_err(Into::into).boxed_unsync();
     let mut response = chain.serve(http::Request::from_parts(head, body), peer).await;
@@ -203,7 +209,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .header_read_timeout(None)
         // `StrictReader` has already enforced the limit.
         .max_headers(FIELDS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX + HEAD_MARGIN_BYTES);
+        .max_buf_size(PARSER_BUFFER_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -10,9 +10,9 @@
 
 pub(crate) mod chunks;
 pub(crate) mod head;
+pub(crate) mod large_head;
 
 use std::io;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::connection::peer::Peer;
 use chunks::Chunks;
 use head::{Framing, Head, HeadRejection};
+use large_head::{PARSED_HEAD_BYTES_MAX, SplitHead};
 
 /// Maximum size of a request's head in bytes, as in upstream: 1 MiB and the buffer of Go's server.
 pub(crate) const HEAD_BYTES_MAX: usize = (1 << 20) + 4096;
@@ -67,7 +68,8 @@ impl<S> StrictReader<S> {
             match end {
                 Some(end) if end <= HEAD_BYTES_MAX => {
                     let head = head::read(self.buffer.get(..end).unwrap_or_default())?;
-                    Ok(Some((end, head)))
+                    let framing = head.framing;
+                    Ok(Some((self.shrink_head(end, head)?, framing)))
                 }
                 None if self.buffer.len() <= HEAD_BYTES_MAX => Ok(None),
                 _ => Err(HeadRejection::TooLarge),
@@ -75,11 +77,10 @@ impl<S> StrictReader<S> {
         });
         match parsed {
             Ok(None) => None,
-            Ok(Some((end, Head { framing, long_query }))) => {
+            Ok(Some((end, framing))) => {
                 self.request_count = self.request_count.wrapping_add(1);
                 self.scanned = 0;
-                let removed = long_query.map_or(0, |range| self.remove_query(range));
-                let end = u64::try_from(end.saturating_sub(removed)).unwrap_or(u64::MAX);
+                let end = u64::try_from(end).unwrap_or(u64::MAX);
                 Some(match framing {
                     Framing::Sized(length) => ParseState::PassThrough(end.saturating_add(length), None),
                     Framing::Chunked => ParseState::PassThrough(end, Some(Chunks::default())),
@@ -93,12 +94,17 @@ impl<S> StrictReader<S> {
         }
     }
 
-    /// Removes a query from the head and passes it on through the peer. Returns its length.
-    fn remove_query(&mut self, range: Range<usize>) -> usize {
-        let query: Vec<u8> = self.buffer.drain(range).collect();
-        let length = query.len();
-        self.peer.set_long_query(query);
-        length
+    /// Passes on a large head through the peer, and replaces it by the fields that the parser evaluates. Returns the length
+    /// of the head in the buffer.
+    fn shrink_head(&mut self, end: usize, head: Head) -> Result<usize, HeadRejection> {
+        if end <= PARSED_HEAD_BYTES_MAX {
+            return Ok(end);
+        }
+        let (bytes, rest) = self.buffer.split_at(end.min(self.buffer.len()));
+        let SplitHead { large, parsed } = large_head::split(bytes, head.long_query)?;
+        self.peer.set_large_head(large);
+        self.buffer = [&parsed, rest].concat();
+        Ok(parsed.len())
     }
 
     /// Passes on buffered bytes, up to a limit.

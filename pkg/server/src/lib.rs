@@ -21,6 +21,7 @@ mod chain;
 mod connection;
 mod env;
 mod http1;
+mod http2;
 mod lifecycle;
 mod listener;
 mod pages;

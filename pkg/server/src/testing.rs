@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
+use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
 use tokio::sync::Notify;
 
 use apimachinery::request_info::RequestInfo;
@@ -31,6 +32,17 @@ use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respo
 
 const PODS: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Bytes that this thread has allocated and not freed.
+pub(crate) fn allocated() -> i64 {
+    let read = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let counter = |counter: tikv_jemalloc_ctl::Result<u64>| counter.map_or(0, read);
+    counter(allocatedp::read().map(|bytes| bytes.get()))
+        - counter(deallocatedp::read().map(|bytes| bytes.get()))
+}
 
 /// Current time in every test, in seconds since 1970.
 pub(crate) const NOW: i64 = 1_800_000_000;

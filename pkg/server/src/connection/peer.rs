@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::activity::Activity;
 use crate::http1::head::HeadRejection;
+use crate::http1::large_head::LargeHead;
 use crate::tls::client_certificates::ClientCertificates;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +37,9 @@ pub struct Peer {
     waiting: AtomicWaker,
     /// Rejection of the last request, which was not valid HTTP.
     rejection: OnceLock<HeadRejection>,
-    /// Query of the current HTTP/1.1 request, if it is too long for its URI. Requests of a connection are passed on one
-    /// at a time.
-    long_query: Mutex<Option<Vec<u8>>>,
+    /// Head of the current HTTP/1.1 request, if it is too large for the parser. Requests of a connection are passed on one at a
+    /// time.
+    large_head: Mutex<Option<LargeHead>>,
 }
 
 impl Peer {
@@ -58,7 +59,7 @@ impl Peer {
             completed_responses: AtomicU64::new(0),
             waiting: AtomicWaker::new(),
             rejection: OnceLock::new(),
-            long_query: Mutex::default(),
+            large_head: Mutex::default(),
         })
     }
 
@@ -99,17 +100,17 @@ impl Peer {
         if self.completed_responses.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Sets the query of the next request.
-    pub(crate) fn set_long_query(&self, query: Vec<u8>) {
-        *self.long_query.lock().unwrap_or_else(PoisonError::into_inner) = Some(query);
+    /// Sets the head of the next request.
+    pub(crate) fn set_large_head(&self, head: LargeHead) {
+        *self.large_head.lock().unwrap_or_else(PoisonError::into_inner) = Some(head);
     }
 
-    /// Takes the query of the current request, if its URI does not contain it.
-    pub(crate) fn take_long_query(&self) -> Option<Vec<u8>> {
+    /// Takes the head of the current request, if the parser did not get it.
+    pub(super) fn take_large_head(&self) -> Option<LargeHead> {
         if self.protocol == Protocol::Http2 {
             return None;
         }
-        self.long_query.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.large_head.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Records that the last input is not a valid request.

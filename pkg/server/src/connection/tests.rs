@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod heads;
+mod retained;
 mod tls;
 
 use std::sync::atomic::Ordering::SeqCst;

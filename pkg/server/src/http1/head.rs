@@ -111,7 +111,7 @@ pub(crate) fn read(head: &[u8]) -> Result<Head, HeadRejection> {
     Err(HeadRejection::TooLarge)
 }
 
-fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), HeadRejection> {
+pub(super) fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), HeadRejection> {
     let end =
         memchr(b'\n', bytes).and_then(|end| bytes.split_at_checked(end)).ok_or(HeadRejection::Malformed)?;
     let line = end.0.strip_suffix(b"\r").ok_or(HeadRejection::Malformed)?;

@@ -1,5 +1,4 @@
-//! Memory that an idle watch retains of its request, without the buffers of the connection's parser. The allocator counts
-//! per thread.
+//! Memory that an idle watch retains of its request. The allocator counts per thread.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -9,15 +8,11 @@ use authorization::Mode;
 use component_base::metrics::MetricsRegistry;
 use component_base::weakened::WeakenedDecisions;
 use http_body_util::BodyExt;
-use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
 
 use crate::Auditor;
 use crate::connection::peer::{Peer, Protocol};
 use crate::respond;
-use crate::testing::{Script, audited_chain};
-
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+use crate::testing::{Script, allocated, audited_chain};
 
 /// Maximum memory for the head of an idle watch, in bytes.
 const RETAINED_BYTES_MAX: i64 = 8 * 1024;
@@ -31,12 +26,6 @@ impl Sink for NoSink {
     fn process(&self, _: &[Event]) -> bool {
         true
     }
-}
-
-/// Bytes that this thread has allocated and not freed.
-fn allocated() -> i64 {
-    let read = |bytes: u64| i64::try_from(bytes).unwrap();
-    read(allocatedp::read().unwrap().get()) - read(deallocatedp::read().unwrap().get())
 }
 
 /// Head of a watch request.

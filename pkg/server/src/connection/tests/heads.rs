@@ -209,6 +209,33 @@ async fn heads_have_bounds() {
 }
 
 #[tokio::test]
+async fn large_head_arrives_completely() {
+    let large = "x".repeat(10_000);
+    let head = format!(
+        "POST /api/v1/headers?{large} HTTP/1.1\r\nHost: x\r\nX-Large: {large}\r\ncontent-LENGTH: 2\r\n\r\nab"
+    );
+    let (answers, got) = codes(format!("{head}{head}").as_bytes()).await;
+    assert_eq!(answers, [200, 200, 200], "{got}");
+    assert_eq!(got.matches(r#"["host", "x-large", "content-length"]"#).count(), 2, "{got}");
+    let chunked = format!(
+        "POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nX: {large}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    );
+    let (answers, got) = codes(chunked.as_bytes()).await;
+    assert!(answers == OK && got.contains("\r\n\r\nabHTTP"), "{got}");
+}
+
+#[tokio::test]
+async fn connection_fields_are_small() {
+    let with = |field: &str| format!("GET /api HTTP/1.1\r\nHost: x\r\n{field}\r\n");
+    check(&[
+        (&with(&format!("Connection: {}\r\n", "a,".repeat(3000))), OK),
+        (&with(&format!("Connection: {}\r\n", "a,".repeat(5000))), &[431]),
+        (&format!("{} /api HTTP/1.1\r\nHost: x\r\n\r\n", "G".repeat(9000)), &[431]),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn rejection_follows_earlier_responses() {
     let (codes, got) = codes(b"GET /api HTTP/1.1\r\nHost: x\r\n\r\nGET /api HTTP/1.1\r\n\r\n").await;
     assert_eq!(codes, [200, 400], "{got}");

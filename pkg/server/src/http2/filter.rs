@@ -1,0 +1,326 @@
+//! Filter for the input of an HTTP/2 connection. Pure: see [`super`] for its purpose.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+use super::hpack::{self, BlockError, Table};
+
+/// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
+/// largest frames. `h2` permits as many frames per head as [`HEADER_LIST_BYTES_MAX`] takes at this size. With upstream's
+/// 256 KiB, it would reject a head of 100 KB in the small frames with which every client begins.
+pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024;
+/// Maximum size of the header list of a request in bytes, as in upstream.
+pub(crate) const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
+/// Maximum size of a block that reaches the parser unchanged, in bytes.
+const PASSED_BLOCK_BYTES_MAX: usize = 8 * 1024;
+/// Maximum number of frames of a block, as in the parser: a quarter more than the largest list of fields needs.
+const BLOCK_FRAMES_MAX: u32 = HEADER_LIST_BYTES_MAX / FRAME_BYTES_MAX * 5 / 4;
+/// Multiple of the largest list of fields that ends the connection instead of the request, as in the parser.
+const LIST_EXCESS_MAX: usize = 4;
+/// Size of the text with which a connection starts.
+const PREFACE_BYTES: usize = 24;
+const FRAME_HEAD_BYTES: usize = 9;
+/// Size of the priority fields of a HEADERS frame.
+const PRIORITY_BYTES: usize = 5;
+
+const HEADERS: u8 = 1;
+const PING: u8 = 6;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 0x1;
+const END_HEADERS: u8 = 0x4;
+const PADDED: u8 = 0x8;
+const PRIORITY: u8 = 0x20;
+
+/// Input of one connection.
+pub(crate) struct Filter {
+    table: Table,
+    /// True if the parser gets decoded blocks.
+    decoding: bool,
+    /// True if the input was invalid. The parser sees its end after a frame that it rejects.
+    rejected: bool,
+    /// Number of bytes of the preface or of a frame that pass unchanged.
+    passing: usize,
+    /// Start of a frame that has not arrived completely.
+    pending: Vec<u8>,
+    block: Option<Block>,
+    /// Bytes for the parser, of which it has got the first `taken`.
+    output: Vec<u8>,
+    taken: usize,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Filter {
+            table: Table::default(),
+            decoding: false,
+            rejected: false,
+            passing: PREFACE_BYTES,
+            pending: Vec::new(),
+            block: None,
+            output: Vec::new(),
+            taken: 0,
+        }
+    }
+}
+
+impl Filter {
+    /// Takes received bytes. Returns the number of first bytes that reach the parser unchanged; the output follows them.
+    pub(crate) fn accept(&mut self, received: &[u8]) -> usize {
+        let passed = if self.pending.is_empty() && self.block.is_none() { self.pass(received) } else { 0 };
+        let rest = received.get(passed..).unwrap_or_default();
+        if !rest.is_empty() {
+            self.pending.extend_from_slice(rest);
+            self.process_pending();
+        }
+        passed
+    }
+
+    /// Returns the number of first bytes that can pass unchanged.
+    fn pass(&mut self, received: &[u8]) -> usize {
+        let mut passed = 0_usize;
+        loop {
+            let rest = received.get(passed..).unwrap_or_default();
+            let skipped = self.passing.min(rest.len());
+            self.passing = self.passing.saturating_sub(skipped);
+            passed = passed.saturating_add(skipped);
+            let rest = rest.get(skipped..).unwrap_or_default();
+            let Some(head) = FrameHead::read(rest) else { return passed };
+            if !head.starts_block() {
+                self.passing = head.frame_bytes();
+                continue;
+            }
+            let Some(block) = head.small_block(rest).filter(|_| !self.decoding) else { return passed };
+            if self.table.record(block).is_err() {
+                self.reject_block(head.stream);
+                return passed;
+            }
+            self.passing = head.frame_bytes();
+        }
+    }
+
+    /// Moves complete frames from the pending bytes to the output.
+    fn process_pending(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_slice();
+        while !self.rejected {
+            let (passed, behind) = rest.split_at(self.passing.min(rest.len()));
+            self.passing = self.passing.saturating_sub(passed.len());
+            self.output.extend_from_slice(passed);
+            rest = behind;
+            let Some(head) = FrameHead::read(rest) else { break };
+            if self.block.is_none() && !head.starts_block() {
+                self.passing = head.frame_bytes();
+                continue;
+            }
+            if self.block.is_some() && !head.is_acceptable() {
+                self.reject_frame();
+                break;
+            }
+            let Some((frame, behind)) = rest.split_at_checked(head.frame_bytes()) else { break };
+            rest = behind;
+            self.process_frame(head, frame.get(FRAME_HEAD_BYTES..).unwrap_or_default(), frame);
+        }
+        if !self.rejected {
+            self.pending = rest.to_vec();
+        }
+    }
+
+    /// Processes a complete frame: the first of a block, or any frame after that.
+    fn process_frame(&mut self, head: FrameHead, payload: &[u8], frame: &[u8]) {
+        let mut block = match self.block.take() {
+            None => match Block::start(head, payload) {
+                Some(block) => block,
+                // The parser rejects its padding.
+                None => return self.output.extend_from_slice(frame),
+            },
+            Some(block) if head.kind != CONTINUATION || head.stream != block.stream => {
+                self.block = Some(block);
+                return self.reject_frame();
+            }
+            Some(block) => block.extended(payload),
+        };
+        if head.flags & END_HEADERS == 0 {
+            let too_long = block.frames > BLOCK_FRAMES_MAX;
+            self.block = Some(block);
+            return if too_long {
+                self.reject_frame()
+            };
+        }
+        self.decoding |= block.bytes.len() > PASSED_BLOCK_BYTES_MAX;
+        let result =
+            if self.decoding { block.decode(&mut self.table) } else { self.table.record(&block.bytes) };
+        if result.is_err() {
+            self.reject_block(block.stream);
+        } else if self.decoding || block.frames > 1 {
+            block.write(&mut self.output);
+        } else {
+            self.output.extend_from_slice(frame);
+        }
+    }
+
+    /// Makes the parser reject a frame that does not belong to the current block.
+    fn reject_frame(&mut self) {
+        let stream = self.block.take().map(|block| block.stream).unwrap_or_default();
+        write_frame(HEADERS, 0, stream, &[], &mut self.output);
+        write_frame(PING, 0, [0; 4], &[0; 8], &mut self.output);
+        self.rejected = true;
+    }
+
+    /// Makes the parser reject a header block.
+    fn reject_block(&mut self, stream: [u8; 4]) {
+        // A field with the index 0 is invalid.
+        write_frame(HEADERS, END_HEADERS, stream, &[0x80], &mut self.output);
+        self.rejected = true;
+    }
+
+    /// Returns at most this many bytes of the output, and removes them.
+    pub(crate) fn next_output(&mut self, bytes_max: usize) -> &[u8] {
+        if self.taken == self.output.len() {
+            self.output = Vec::new();
+            self.taken = 0;
+        }
+        let rest = self.output.get(self.taken..).unwrap_or_default();
+        let part = rest.get(..bytes_max).unwrap_or(rest);
+        self.taken = self.taken.saturating_add(part.len());
+        part
+    }
+
+    /// True if the input was invalid. It ends after the output.
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.rejected
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FrameHead {
+    /// Length of the payload in bytes.
+    length: usize,
+    kind: u8,
+    flags: u8,
+    stream: [u8; 4],
+}
+
+impl FrameHead {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let [high, middle, low, kind, flags, a, b, c, d] = *bytes.first_chunk::<FRAME_HEAD_BYTES>()?;
+        let length = usize::try_from(u32::from_be_bytes([0, high, middle, low])).ok()?;
+        Some(FrameHead { length, kind, flags, stream: [a, b, c, d] })
+    }
+
+    /// True for a HEADERS frame. The parser rejects a frame that is too long without its payload.
+    fn starts_block(&self) -> bool {
+        self.kind == HEADERS && self.is_acceptable()
+    }
+
+    fn is_acceptable(&self) -> bool {
+        u32::try_from(self.length).is_ok_and(|length| length <= FRAME_BYTES_MAX)
+    }
+
+    /// Length of the frame with its head in bytes.
+    fn frame_bytes(&self) -> usize {
+        self.length.saturating_add(FRAME_HEAD_BYTES)
+    }
+
+    /// Returns the block of this frame, which starts `bytes`, if it is complete and small.
+    fn small_block<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let payload = bytes.get(FRAME_HEAD_BYTES..self.frame_bytes())?;
+        if self.flags & END_HEADERS == 0 || self.length > PASSED_BLOCK_BYTES_MAX {
+            return None;
+        }
+        Some(self.split(payload)?.1)
+    }
+
+    /// Splits the payload of a HEADERS frame into its priority fields and its part of the block. Returns `None` for invalid
+    /// padding.
+    fn split<'b>(&self, payload: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        let mut payload = payload;
+        let mut padding = 0;
+        if self.flags & PADDED != 0 {
+            let (length, rest) = payload.split_first()?;
+            padding = usize::from(*length);
+            payload = rest;
+        }
+        let priority = if self.flags & PRIORITY == 0 { 0 } else { PRIORITY_BYTES };
+        let (priority, block) = payload.split_at_checked(priority)?;
+        Some((priority, block.get(..block.len().checked_sub(padding)?)?))
+    }
+}
+
+/// Header block of one request.
+struct Block {
+    stream: [u8; 4],
+    /// Flags of its HEADERS frame, without padding and the end of the block.
+    flags: u8,
+    /// Priority fields of its HEADERS frame, if any.
+    priority: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Number of its frames.
+    frames: u32,
+}
+
+impl Block {
+    fn start(head: FrameHead, payload: &[u8]) -> Option<Self> {
+        let (priority, bytes) = head.split(payload)?;
+        Some(Block {
+            stream: head.stream,
+            flags: head.flags & (END_STREAM | PRIORITY),
+            priority: priority.to_vec(),
+            bytes: bytes.to_vec(),
+            frames: 1,
+        })
+    }
+
+    /// Returns the block with the payload of another frame.
+    fn extended(mut self, payload: &[u8]) -> Self {
+        self.bytes.extend_from_slice(payload);
+        self.frames = self.frames.saturating_add(1);
+        self
+    }
+
+    /// Replaces the block by its decoded form. If its fields are larger than the limit, there is a field of the same size
+    /// in place of the rest, so that the parser rejects the request.
+    fn decode(&mut self, table: &mut Table) -> Result<(), BlockError> {
+        let limit = usize::try_from(HEADER_LIST_BYTES_MAX).unwrap_or(usize::MAX);
+        let mut decoded = Vec::new();
+        let mut size = 0_usize;
+        table.decode(&self.bytes, &mut |name, value| {
+            let before = size;
+            size = size.saturating_add(hpack::field_size(name, value));
+            if size <= limit {
+                hpack::encode(name, value, &mut decoded);
+            } else if before <= limit {
+                hpack::encode(b"x", &vec![b'x'; limit.saturating_sub(before)], &mut decoded);
+            }
+        })?;
+        if size > limit.saturating_mul(LIST_EXCESS_MAX) {
+            return Err(BlockError);
+        }
+        self.bytes = decoded;
+        Ok(())
+    }
+
+    /// Appends the frames of the block.
+    fn write(&self, output: &mut Vec<u8>) {
+        let frame_max = usize::try_from(FRAME_BYTES_MAX).unwrap_or(usize::MAX);
+        let first_max = frame_max.saturating_sub(self.priority.len());
+        let (first, rest) = self.bytes.split_at(first_max.min(self.bytes.len()));
+        let first = [self.priority.as_slice(), first].concat();
+        let is_single = if rest.is_empty() { END_HEADERS } else { 0 };
+        write_frame(HEADERS, self.flags | is_single, self.stream, &first, output);
+        let mut parts = rest.chunks(frame_max).peekable();
+        while let Some(part) = parts.next() {
+            let flags = if parts.peek().is_none() { END_HEADERS } else { 0 };
+            write_frame(CONTINUATION, flags, self.stream, part, output);
+        }
+    }
+}
+
+/// Appends a frame.
+fn write_frame(kind: u8, flags: u8, stream: [u8; 4], payload: &[u8], output: &mut Vec<u8>) {
+    let [_, length @ ..] = u32::try_from(payload.len()).unwrap_or_default().to_be_bytes();
+    output.extend_from_slice(&length);
+    output.extend_from_slice(&[kind, flags]);
+    output.extend_from_slice(&stream);
+    output.extend_from_slice(payload);
+}
+
+#[cfg(test)]
+mod tests;
