@@ -33,8 +33,13 @@ pub const STATUS_BYTES_MAX: u64 = 4 << 20;
 pub const ANSWER_FACTOR: u64 = 7;
 /// Additional bytes of such a response.
 pub const ANSWER_BASE: u64 = 1 << 20;
-/// Upstream answers this error of an apply request with 500, and clients recognize it.
-pub const TYPED_PATCH_ERROR: &str = "failed to create typed patch object";
+/// Errors in the input that upstream answers with 500: of an apply request, which clients recognize, of an applied quantity or
+/// time, and of a patched resource version.
+const UPSTREAM_ERRORS: [&str; 3] = [
+    "failed to create typed patch object",
+    "to proper version: unable to convert unstructured object",
+    "strconv.ParseUint: parsing",
+];
 /// Address space limit of the process (`RLIMIT_AS`) in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 
@@ -43,3 +48,8 @@ pub use cases::{Attack, Case, Form};
 pub use report::{Finding, Limits, Report};
 pub use storm::storm;
 pub use target::Api;
+
+/// True for the text of a 500 response that upstream sends too.
+fn is_upstream_error(text: &str) -> bool {
+    UPSTREAM_ERRORS.iter().any(|error| text.contains(error))
+}

@@ -15,7 +15,7 @@ use super::process::Process;
 use super::random::Random;
 use super::report::{Finding, Limits, Report, Violation};
 use super::{
-    ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX, TYPED_PATCH_ERROR,
+    ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX, is_upstream_error,
 };
 use crate::Server;
 
@@ -236,8 +236,7 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(Violation::of)?;
         let data = frame.data_ref().map_or(&[][..], |data| data);
-        is_internal |=
-            code == 500 && bytes == 0 && !String::from_utf8_lossy(data).contains(TYPED_PATCH_ERROR);
+        is_internal |= code == 500 && bytes == 0 && !is_upstream_error(&String::from_utf8_lossy(data));
         bytes += data.len() as u64;
     }
     Ok((code, bytes, is_internal))

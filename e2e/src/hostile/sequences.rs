@@ -16,7 +16,7 @@ use super::bodies::start_bounded;
 use super::random::Random;
 use super::report::{Limits, Report, Violation};
 use super::target::{Answer, Api, Target};
-use super::{MEMORY_BASE, TYPED_PATCH_ERROR};
+use super::{MEMORY_BASE, is_upstream_error};
 
 /// Maximum number of operations in a patch that upstream accepts.
 const OPERATIONS_MAX: usize = 10_000;
@@ -280,7 +280,7 @@ async fn check(
 ) -> Result<(), Violation> {
     target.check_ready(limits.patience).await?;
     let response = response?;
-    let expected = response.text.contains(TYPED_PATCH_ERROR);
+    let expected = is_upstream_error(&response.text);
     if matches!(response.code, 500 | 504) && !expected { Err(response.shown().into()) } else { Ok(()) }
 }
 
@@ -332,7 +332,7 @@ pub async fn storm(api: Api, bytes: usize, seed: u64, until: Instant) -> (usize,
         let uri = format!("{}?dryRun=All&fieldManager=hostile", victim.path);
         let Ok(response) = api.ask(Method::PATCH, &uri, media_type, body, PATIENCE).await else { continue };
         counts.0 += 1;
-        counts.1 += usize::from(response.code == 500 && !response.text.contains(TYPED_PATCH_ERROR));
+        counts.1 += usize::from(response.code == 500 && !is_upstream_error(&response.text));
     }
     counts
 }
