@@ -18,6 +18,7 @@ use component_base::features::Gates;
 use jsontree::Value;
 use kinds::defaults::Defaults;
 use schema::json::errors::not_registered;
+use schema::memory::BudgetExceeded;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
@@ -63,6 +64,9 @@ pub enum CodecError {
     /// The object to write is nested deeper than a stored object may be.
     #[error("the object is nested too deeply")]
     TooDeep,
+    /// The verbatim JSON of the object to write takes too much memory.
+    #[error(transparent)]
+    TooLarge(#[from] BudgetExceeded),
     /// The object cannot be brought into its canonical form.
     #[error(transparent)]
     Normalise(#[from] NormaliseError),
@@ -72,6 +76,7 @@ impl From<CodecError> for Box<Status> {
     fn from(error: CodecError) -> Self {
         match error {
             CodecError::TooDeep => Status::bad_request(error.to_string()),
+            CodecError::TooLarge(_) => Status::request_entity_too_large(error.to_string()),
             error => Status::internal_error(error.to_string()),
         }
         .into()
@@ -84,8 +89,8 @@ impl CodecError {
         matches!(self, CodecError::InvalidVersion(_))
     }
 
-    /// Returns the error of an object that cannot be encoded. Clients can send objects that are too deep, but
-    /// no object with another defect.
+    /// Returns the error of an object that cannot be encoded. Clients can send objects that are too deep or
+    /// too large, but no object with another defect.
     fn encoding(error: impl Into<CodecError>) -> Self {
         match error.into() {
             CodecError::Protobuf(proto::Error::TooDeep)
@@ -93,6 +98,10 @@ impl CodecError {
             | CodecError::WriteCbor(cbor::WriteError::Value(json_write::Error::TooDeep)) => {
                 CodecError::TooDeep
             }
+            CodecError::WriteCbor(cbor::WriteError::Raw {
+                reason: json::Error::BudgetExceeded(error),
+                ..
+            }) => CodecError::TooLarge(error),
             error => error,
         }
     }

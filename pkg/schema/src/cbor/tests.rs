@@ -146,6 +146,16 @@ fn invalid_json_cannot_be_encoded() {
 }
 
 #[test]
+fn owner_of_many_fields_can_be_encoded() {
+    let fields: Vec<String> = (0..145_000).map(|number| format!(r#""f:w{number}":{{}}"#)).collect();
+    let entry = json!({"manager": "m", "fieldsV1": format!(r#"{{"f:data":{{{}}}}}"#, fields.join(","))});
+    let object = json!({"metadata": {"managedFields": [entry]}});
+    let encoded =
+        encode(builtin::kind("v1", "ConfigMap").unwrap(), object.as_object().unwrap(), &mut Vec::new());
+    assert_eq!(encoded, Ok(()));
+}
+
+#[test]
 fn invalid_api_version_is_ignored() {
     let check = |object: Value, api_version: &str, kind: &str| {
         let mut out = Vec::new();

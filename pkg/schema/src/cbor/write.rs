@@ -355,8 +355,8 @@ fn schema_or(
 
 /// Appends verbatim JSON as the corresponding CBOR.
 fn raw(type_name: &'static str, text: &[u8], out: &mut Vec<u8>) -> Result<(), WriteError> {
-    let value = json::decode_untyped(text).map_err(|reason| WriteError::Raw { type_name, reason })?;
-    any(&value.value, out, 0)
+    let value = json::decode_verbatim(text, 0).map_err(|reason| WriteError::Raw { type_name, reason })?;
+    any(&value, out, 0)
 }
 
 fn any(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), WriteError> {
