@@ -34,11 +34,12 @@ pub const ANSWER_FACTOR: u64 = 7;
 /// Additional bytes of such a response.
 pub const ANSWER_BASE: u64 = 1 << 20;
 /// Errors in the input that upstream answers with 500: of an apply request, which clients recognize, of an applied quantity or
-/// time, and of a patched resource version.
-const UPSTREAM_ERRORS: [&str; 3] = [
+/// time, of a patched resource version, and of an object that is too large for the store.
+const UPSTREAM_ERRORS: [&str; 4] = [
     "failed to create typed patch object",
     "to proper version: unable to convert unstructured object",
     "strconv.ParseUint: parsing",
+    "etcdserver: request is too large",
 ];
 /// Address space limit of the process (`RLIMIT_AS`) in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
