@@ -26,7 +26,7 @@ async fn post(server: &Server, name: &str, address: &str) -> Result<Value> {
     let spec = if address.is_empty() { json!({}) } else { json!({"clusterIP": address}) };
     let mut spec = object(spec);
     spec.insert("ports", one_port());
-    server.try_post(name, Value::Object(spec), false).await.map(Value::Object)
+    server.try_post(name, Value::Object(spec), false).await
 }
 
 #[tokio::test]
