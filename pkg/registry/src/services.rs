@@ -7,6 +7,7 @@
 //! of a service; only allocation accesses the store.
 
 mod address_bitmap;
+mod address_error;
 mod address_plan;
 mod addresses;
 mod bitmap;
@@ -34,7 +35,8 @@ use schema::object::Object;
 use storage::Storage;
 
 use self::address_bitmap::AddressBitmap;
-use self::addresses::{AddressError, Addresses};
+use self::address_error::AddressError;
+use self::addresses::Addresses;
 use self::bitmap::PortRange;
 use self::metrics::AllocatorMetrics;
 use self::port_store::PortStore;

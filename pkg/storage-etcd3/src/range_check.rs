@@ -4,8 +4,6 @@
 use etcd_client::proto::{PbKeyValue, PbRangeResponse};
 use storage::Revision;
 
-use crate::responses::prefix_end;
-
 /// Maximum size of a streamed list in bytes, keys and values: eight times the largest database that etcd recommends.
 /// Without a limit a stream of ever larger keys would not end.
 const STREAM_BYTES_MAX: u64 = 64 << 30;
@@ -132,6 +130,18 @@ impl PageRequest<'_> {
 /// Checks that a list is not older than requested.
 fn check_revision(found: Revision, requested: Revision) -> Result<(), RangeError> {
     if found < requested { Err(RangeError::OldRevision { found, requested }) } else { Ok(()) }
+}
+
+/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
+pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    vec![0]
 }
 
 /// Maximum number of bytes of a key in an error.

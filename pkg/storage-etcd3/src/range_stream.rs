@@ -19,8 +19,7 @@ use crate::call_error::CallError;
 use crate::cursor::key_value;
 use crate::member::Member;
 use crate::members::Members;
-use crate::range_check::RangeCheck;
-use crate::responses::prefix_end;
+use crate::range_check::{RangeCheck, prefix_end};
 
 /// Time after which a cluster without streams is called again, because it may have been upgraded (upstream's
 /// `rangeStreamRecheckInterval`).

@@ -19,15 +19,3 @@ pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, 
         .map(|header| header.revision)
         .ok_or_else(|| CallError::internal("etcd's answer has no header".to_owned()))
 }
-
-/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
-pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
-    let mut end = prefix.as_bytes().to_vec();
-    while let Some(last) = end.pop() {
-        if last < 0xff {
-            end.push(last + 1);
-            return end;
-        }
-    }
-    vec![0]
-}

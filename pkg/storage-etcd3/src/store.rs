@@ -23,9 +23,9 @@ use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
 use crate::members::Members;
-use crate::range_check::PageRequest;
+use crate::range_check::{PageRequest, prefix_end};
 use crate::range_stream::{ChunkStream, StreamSupport};
-use crate::responses::{one_key, prefix_end, revision_of};
+use crate::responses::{one_key, revision_of};
 use crate::watch::Watch;
 
 /// An etcd cluster as a [`Storage`].

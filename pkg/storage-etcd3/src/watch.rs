@@ -19,7 +19,7 @@ use crate::call_error::CallError;
 use crate::cursor::{Cursor, FailureScope, Step};
 use crate::member::{Member, StandingObserver};
 use crate::members::Members;
-use crate::responses::prefix_end;
+use crate::range_check::prefix_end;
 
 /// Counts progress requests; lagging watches see several as one.
 pub(crate) type ProgressSignal = signal::Receiver<u64>;

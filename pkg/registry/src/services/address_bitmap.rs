@@ -8,7 +8,7 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use storage::{KeyQueues, KeyValue, Storage, Update};
 
-use super::addresses::AddressError;
+use super::address_error::AddressError;
 use super::bitmap::Bitmap;
 use super::error::AllocationError;
 use super::port_store::Allocation;

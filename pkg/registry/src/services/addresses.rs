@@ -14,6 +14,7 @@ use schema::object::Object;
 use tokio::time::{Instant, timeout};
 
 use super::address_bitmap::AddressBitmap;
+use super::address_error::AddressError;
 use super::metrics::{AllocatorMetrics, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::LookupError;
@@ -34,37 +35,6 @@ const CANDIDATES_AT_ONCE: usize = 1024;
 /// Maximum number of addresses to reserve in a bitmap for one allocation. More than one is only necessary if another
 /// server allocates the same address.
 const RESERVATIONS_MAX: usize = 16;
-
-/// Error of an allocation, in upstream's wording.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum AddressError {
-    #[error("provided IP is already allocated")]
-    Allocated,
-    /// The address is in no range that is ready.
-    #[error("the provided network does not match the current range")]
-    NoRange,
-    #[error("the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}")]
-    NotInRange { address: IpAddr, range: String },
-    #[error("allocator not ready")]
-    NotReady,
-    #[error("range is full")]
-    Full,
-    /// The IPAddress object could not be created.
-    #[error(transparent)]
-    Rejected(Box<Status>),
-    /// A storage error, independent of the service.
-    #[error(transparent)]
-    Failed(Box<Status>),
-}
-
-impl From<Box<Status>> for AddressError {
-    fn from(status: Box<Status>) -> Self {
-        match status.code {
-            429 | 500.. => AddressError::Failed(status),
-            _ => AddressError::Rejected(status),
-        }
-    }
-}
 
 /// Maximum wait for the ranges, which are known soon after startup or not at all.
 const RANGES_TIMEOUT: Duration = Duration::from_secs(5);

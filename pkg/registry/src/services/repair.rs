@@ -11,7 +11,8 @@ use futures::StreamExt;
 use schema::object::Object;
 use tokio::time::Instant;
 
-use super::addresses::{AddressError, FAMILY_LABEL, MANAGED_BY, MANAGED_BY_LABEL, RangeState};
+use super::address_error::AddressError;
+use super::addresses::{FAMILY_LABEL, MANAGED_BY, MANAGED_BY_LABEL, RangeState};
 use super::bitmap::{Bitmap, PortRange};
 use super::error::RepairError;
 use super::families::default_on_read;

@@ -85,7 +85,7 @@ fn requests_default_to_limits() {
         json!({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi", "x/y": "1"}}),
     );
     check_resources(json!({"requests": {"cpu": "1"}}), json!({"requests": {"cpu": "1"}}));
-    check_resources(json!({"limits": {}}), json!({"limits": {}}));
+    check_resources(json!({"limits": {}}), json!({"limits": {}, "requests": {}}));
 }
 
 #[test]

@@ -319,7 +319,9 @@ async fn issued_durations_are_counted_once() {
         [count("requested"), count("honored")].map(|count| count.unwrap_or_default())
     };
     let plural = "certificatesigningrequests";
-    for (name, seconds) in [("honored", json!(86_400)), ("shortened", json!(864_000)), ("unrequested", Value::Null)] {
+    for (name, seconds) in
+        [("honored", json!(86_400)), ("shortened", json!(864_000)), ("unrequested", Value::Null)]
+    {
         let spec = json!({
             "request": STANDARD.encode(CERTIFICATE_REQUEST), "signerName": "example.com/s",
             "usages": ["client auth"], "expirationSeconds": seconds,

@@ -59,8 +59,9 @@ async fn rejected_service_leaves_the_bitmap_unchanged() {
 #[tokio::test]
 async fn addresses_missing_in_the_bitmap_are_skipped() {
     let server = server(&[RANGE]).await;
+    let other = object(json!({"metadata": {"name": "other", "namespace": NAMESPACE}}));
     for address in ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"] {
-        server.services.pools.addresses.create(&Object::new(), address.parse().unwrap()).await.unwrap();
+        server.services.pools.addresses.create(&other, address.parse().unwrap()).await.unwrap();
     }
     for name in ["a", "b"] {
         post(&server, name, "").await.unwrap();
