@@ -48,7 +48,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
