@@ -33,7 +33,12 @@ STRONG_SUITES = {
         for suite in ("AES_128_GCM_SHA256", "AES_256_GCM_SHA384", "CHACHA20_POLY1305", "CHACHA20_POLY1305_SHA256")
     ),
 }
+HEALTH_CHECKS = {"healthz", "livez", "readyz"}
 ENCRYPTING = {"aescbc", "aesgcm", "kms", "secretbox"}
+
+
+# Names of resources in a rule: an inline list, or one name per line.
+RESOURCES = re.compile(r"resources\"?:\s*(\[[^][{}]*\]|(?:\s*-\s*[\"']?[\w.*/-]+[\"']?[ \t]*(?=\n|\Z))+)")
 
 
 class Unreadable(Exception):
@@ -57,6 +62,9 @@ class Process:
             words = (self.root / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
         except OSError as error:
             raise Unreadable(f"process {pid}: {error.strerror}") from error
+        program = pathlib.PurePath(words[0]).name
+        if not program.startswith("kube-apiserver"):
+            raise Unreadable(f"process {pid} is {program or 'not a program'}, and not kube-apiserver")
         self.flags = parse(words[1:])
         # Without etcd, the server uses its embedded store, and its defaults are safe.
         self.standalone = not self.text("etcd-servers")
@@ -115,8 +123,9 @@ def failed(reason):
     return Finding(FAIL, reason)
 
 
-def require(condition, reason):
-    return Finding(PASS if condition else FAIL, reason)
+def require(condition, reason, fix):
+    """Returns a finding with the reason if the condition holds, otherwise with what to change."""
+    return passed(reason) if condition else failed(fix)
 
 
 def is_false(value):
@@ -124,7 +133,7 @@ def is_false(value):
 
 
 def files(process, names, private=()):
-    """All files are set and readable; those in `private` only for their owner."""
+    """Checks that all files are set and readable, and those in `private` only by their owner."""
     for name in names:
         if not process.text(name):
             return failed(f"set --{name}")
@@ -149,11 +158,15 @@ def anonymous(process):
 
 def configured_anonymous(text):
     section = re.search(r"^\"?anonymous\"?:(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
-    section = section[1] if section else ""
-    if not section or re.search(r"enabled\"?:\s*false", section):
-        status = PASS if section else FAIL
-        return Finding(status, "anonymous in --authentication-config")
+    if not section:
+        return failed("--authentication-config has no anonymous section")
+    section = section[1]
+    if re.search(r"enabled\"?:\s*false", section):
+        return passed("anonymous requests are disabled in --authentication-config")
     paths = re.findall(r"path\"?:\s*[\"']?(/[^\s\"',}]*)", section)
+    other = [path for path in paths if path.split("/")[1] not in HEALTH_CHECKS]
+    if other:
+        return failed("--authentication-config permits anonymous requests to " + ", ".join(other))
     if "conditions" in section and paths:
         return explained("without credentials only " + ", ".join(paths))
     return failed("--authentication-config permits anonymous requests to all paths")
@@ -173,15 +186,17 @@ def authorizers(process):
 
 def authorizer(process, name):
     active = authorizers(process)
-    return require(name in active, f"authorizers: {', '.join(active)}")
+    return require(name in active, f"authorizers: {', '.join(active)}", f"add {name} to the authorizers")
 
 
 def enabled(process, plugin):
-    return require(plugin in process.items("enable-admission-plugins"), f"--enable-admission-plugins={plugin}")
+    flag = "--enable-admission-plugins"
+    return require(plugin in process.items(flag.lstrip("-")), f"{flag}={plugin}", f"add {plugin} to {flag}")
 
 
 def not_disabled(process, plugin):
-    return require(plugin not in process.items("disable-admission-plugins"), f"{plugin} is on by default")
+    flag = "--disable-admission-plugins"
+    return require(plugin not in process.items(flag.lstrip("-")), f"{plugin} is on by default", f"remove {plugin} from {flag}")
 
 
 def event_rate(process):
@@ -197,10 +212,10 @@ def pod_security(process):
 
 
 def number(process, name, default, least):
-    """The value of a flag is at least `least`, or 0 for no limit."""
+    """Checks that a flag is at least `least`, or 0 for no limit."""
     text = process.text(name) or str(default)
     value = int(text) if text.isdigit() else -1
-    return require(value == 0 or value >= least, f"--{name}={text}, at least {least}")
+    return require(value == 0 or value >= least, f"--{name}={text}", f"--{name} must be at least {least}, and is {text}")
 
 
 def audit_log(process):
@@ -213,11 +228,12 @@ def request_timeout(process):
     text = process.text("request-timeout") or "1m0s"
     parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
     seconds = sum(int(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1))) if parts else 0
-    return require(0 < seconds <= 300, f"--request-timeout={text}, at most 300 s")
+    return require(0 < seconds <= 300, f"--request-timeout={text}", f"--request-timeout must be at most 300 s, and is {text}")
 
 
 def token_lookup(process):
-    return require(not is_false(process.text("service-account-lookup") or "true"), "tokens of deleted accounts are rejected")
+    enabled_lookup = not is_false(process.text("service-account-lookup") or "true")
+    return require(enabled_lookup, "tokens of deleted accounts are rejected", "remove --service-account-lookup=false")
 
 
 def token_keys(process):
@@ -260,8 +276,9 @@ def providers(process):
     weak = sorted({provider for provider in first if provider not in ENCRYPTING})
     if not first or weak:
         return failed(f"the first provider must encrypt, and not be {', '.join(weak) or 'absent'}")
-    covers = re.search(r"[\s\[\"',](secrets|\*\.|\*\.\*)[\s\]\"',]", text)
-    return require(covers is not None, f"first providers: {', '.join(first)}, for secrets")
+    covered = {name for names in RESOURCES.findall(text) for name in re.split(r"[\s\[\]\"',-]+", names)}
+    covers = covered & {"secrets", "*.", "*.*"}
+    return require(covers, f"first providers: {', '.join(first)}, for secrets", "no rule covers secrets")
 
 
 def cipher_suites(process):
@@ -276,7 +293,7 @@ def cipher_suites(process):
 
 CHECKS = [
     ("1.2.1", "no anonymous requests", anonymous),
-    ("1.2.2", "no token file", lambda p: require(not p.text("token-auth-file"), "no --token-auth-file")),
+    ("1.2.2", "no token file", lambda p: require(not p.text("token-auth-file"), "not set", "remove --token-auth-file")),
     ("1.2.3", "DenyServiceExternalIPs", lambda p: enabled(p, "DenyServiceExternalIPs")),
     ("1.2.4", "TLS to kubelets", lambda p: explained("there is no flag to disable it")),
     (
@@ -285,22 +302,42 @@ CHECKS = [
         lambda p: files(p, ["kubelet-client-certificate", "kubelet-client-key"], ["kubelet-client-key"]),
     ),
     ("1.2.6", "CA of kubelets", lambda p: files(p, ["kubelet-certificate-authority"])),
-    ("1.2.7", "authorization is not AlwaysAllow", lambda p: require("AlwaysAllow" not in authorizers(p), "no AlwaysAllow")),
+    (
+        "1.2.7",
+        "authorization is not AlwaysAllow",
+        lambda p: require(
+            "AlwaysAllow" not in authorizers(p),
+            f"authorizers: {', '.join(authorizers(p))}",
+            "remove AlwaysAllow from the authorizers",
+        ),
+    ),
     ("1.2.8", "authorization includes Node", lambda p: authorizer(p, "Node")),
     ("1.2.9", "authorization includes RBAC", lambda p: authorizer(p, "RBAC")),
     ("1.2.10", "EventRateLimit", event_rate),
     (
         "1.2.11",
         "no AlwaysAdmit",
-        lambda p: require("AlwaysAdmit" not in p.items("enable-admission-plugins"), "AlwaysAdmit is off"),
+        lambda p: require(
+            "AlwaysAdmit" not in p.items("enable-admission-plugins"),
+            "AlwaysAdmit is off",
+            "remove AlwaysAdmit from --enable-admission-plugins",
+        ),
     ),
     ("1.2.12", "AlwaysPullImages", lambda p: enabled(p, "AlwaysPullImages")),
     ("1.2.13", "SecurityContextDeny", pod_security),
     ("1.2.14", "ServiceAccount", lambda p: not_disabled(p, "ServiceAccount")),
     ("1.2.15", "NamespaceLifecycle", lambda p: not_disabled(p, "NamespaceLifecycle")),
     ("1.2.16", "NodeRestriction", lambda p: enabled(p, "NodeRestriction")),
-    ("1.2.17", "secure port", lambda p: require(p.text("secure-port") != "0", f"port {p.text('secure-port') or 6443}")),
-    ("1.2.18", "no profiling", lambda p: require(is_false(p.text("profiling") or "true"), "--profiling=false")),
+    (
+        "1.2.17",
+        "secure port",
+        lambda p: require(p.text("secure-port") != "0", f"port {p.text('secure-port') or 6443}", "remove --secure-port=0"),
+    ),
+    (
+        "1.2.18",
+        "no profiling",
+        lambda p: require(is_false(p.text("profiling") or "true"), "--profiling=false", "set --profiling=false"),
+    ),
     ("1.2.19", "audit log", audit_log),
     ("1.2.20", "age of audit logs", lambda p: number(p, "audit-log-maxage", 366, 30)),
     ("1.2.21", "number of audit logs", lambda p: number(p, "audit-log-maxbackup", 100, 10)),

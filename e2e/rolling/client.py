@@ -1,4 +1,5 @@
-"""A client of the balancer. It repeats requests as client-go does, and counts every repetition."""
+"""A client of the balancer. It repeats requests after 429 with Retry-After and, unlike client-go, also writes without a
+response. It counts every repetition."""
 from __future__ import annotations
 
 import collections
@@ -64,9 +65,9 @@ class Client:
         self.requests = 0
 
     def call(self, method: str, path: str, body: Object | None = None, media: str = JSON) -> Response:
-        """Sends a request until it gets a response that does not ask for a repetition.
+        """Sends a request until it gets a response other than 429 with Retry-After, for at most `REQUEST_MAX`.
 
-        The caller must decide what a response means after an attempt without one."""
+        If an earlier attempt got no response (`unanswered`), the caller verifies its effect."""
         start, unanswered = time.monotonic(), False
         data = None if body is None else json.dumps(body).encode()
         while True:

@@ -226,7 +226,7 @@ class Balancer:
         return [row[17] for row in rows if len(row) > 17 and row[1].startswith("apiserver-")]
 
 
-class Hooks:
+class WebhookServer:
     """The server of the webhooks, with its own certificate."""
 
     def __init__(self, directory: str, ports: Ports) -> None:

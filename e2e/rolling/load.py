@@ -42,7 +42,7 @@ class Report:
         with self.lock:
             self.failures += 1
             if self.failures <= FAILURES_SHOWN:
-                self.log("WRONG: " + text)
+                self.log("FAILED: " + text)
 
 
 class Gate:
@@ -118,7 +118,7 @@ class Kind:
     body: Callable[[int], Object]
     keep: int
     # Webhooks apply to the objects.
-    hooked: bool = False
+    calls_webhooks: bool = False
 
 
 def config_map(_: int) -> Object:
@@ -140,7 +140,7 @@ def deployment(_: int) -> Object:
 
 KINDS = {
     "map": Kind(f"{CORE}/configmaps", config_map, 40),
-    "hooked": Kind(f"{CORE}/configmaps", config_map, 20, hooked=True),
+    "hooked": Kind(f"{CORE}/configmaps", config_map, 20, calls_webhooks=True),
     "service": Kind(f"{CORE}/services", service, 8),
     "widget": Kind(WIDGETS, widget, 40),
     "deployment": Kind(DEPLOYMENTS, deployment, 20),
@@ -172,13 +172,13 @@ class Objects(Load):
             return self.patch(name)
         if choice < 0.85:
             return self.put(name)
-        if choice < 0.95 or not self.kind.hooked:
+        if choice < 0.95 or not self.kind.calls_webhooks:
             return self.read(name)
         return self.denied()
 
     def create(self) -> None:
         name = f"{self.name}-{self.number}"
-        labels = {"hooked": "yes"} if self.kind.hooked else {}
+        labels = {"hooked": "yes"} if self.kind.calls_webhooks else {}
         meta = {"name": name, "labels": labels, "annotations": {STEP: str(self.number)}}
         response = self.client.call("POST", self.kind.path, {**self.kind.body(self.number), "metadata": meta})
         if response.unanswered and response.status == 409:
@@ -207,7 +207,7 @@ class Objects(Load):
         item = response.json()
         if step_of(item) != self.number:
             self.report.fail(f"{self.name}: {what} {name} returns step {step_of(item)} instead of {self.number}")
-        if self.kind.hooked and item["metadata"]["labels"].get("mutated") != "yes":
+        if self.kind.calls_webhooks and item["metadata"]["labels"].get("mutated") != "yes":
             self.report.fail(f"{self.name}: {what} {name} was not mutated by the webhook")
         self.live[name] = item
 

@@ -20,7 +20,7 @@ import time
 
 from checks import Checks
 from client import Counts, Object
-from cluster import ROOT, SLOTS, Balancer, Etcd, Hooks, Keys, Ports, Release, Replica, end
+from cluster import ROOT, SLOTS, Balancer, Etcd, WebhookServer, Keys, Ports, Release, Replica, end
 from load import CORE, GROUP, NAMESPACE, WIDGETS, Loads, Report
 
 READY_MAX = 60.0
@@ -32,7 +32,7 @@ CRD = {
                      "size": {"type": "integer", "minimum": 0}, "color": {"type": "string", "default": "red"}}}}}}}]}}
 
 
-def webhook(kind: str, path: str, hooks: Hooks) -> Object:
+def webhook(kind: str, path: str, hooks: WebhookServer) -> Object:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}
     hook = {"name": f"{path}.{GROUP}", "rules": [rule], "objectSelector": {"matchLabels": {"hooked": "yes"}},
             "clientConfig": {"url": f"https://127.0.0.1:{hooks.port}/{path}", "caBundle": hooks.authority},
@@ -40,14 +40,14 @@ def webhook(kind: str, path: str, hooks: Hooks) -> Object:
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": GROUP}, "webhooks": [hook]}
 
 
-class Rolling:
+class Migration:
     """The cluster, its load and the steps of the migration."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.report = args, Report()
         self.directory = tempfile.mkdtemp(prefix="rolling-")
         ports, keys = Ports(args.first_port), Keys(self.directory)
-        self.etcd, self.hooks = Etcd(self.directory, ports), Hooks(self.directory, ports)
+        self.etcd, self.hooks = Etcd(self.directory, ports), WebhookServer(self.directory, ports)
         self.replicas = [Replica(slot, self.directory, ports, keys, self.etcd) for slot in range(SLOTS)]
         self.balancer = Balancer(self.directory, ports, self.replicas)
         self.loads = Loads(self.balancer.port, args.rate, self.report)
@@ -162,7 +162,7 @@ def main() -> None:
     args = parser.parse_args()
     args.new = args.new or [ours]
     args.old = args.old or args.new
-    sys.exit(Rolling(args).run())
+    sys.exit(Migration(args).run())
 
 
 if __name__ == "__main__":

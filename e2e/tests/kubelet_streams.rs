@@ -12,7 +12,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const RUN_LIMIT: Duration = Duration::from_secs(180);
 
 #[test]
-fn old_kubelets_serve_websockets() {
+fn websockets_reach_spdy_kubelets() {
     let built = tools::target().join("e2e/kubelet-streams.test");
     let mut command = Command::new(tools::program("go"));
     command.args(["test", "-mod=mod", "-vet=off", "-c", "-o"]).arg(&built).arg(".");

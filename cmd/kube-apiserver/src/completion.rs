@@ -10,6 +10,8 @@ use crate::help;
 pub(crate) const COMMAND: &str = "completion";
 
 const PROGRAM: &str = "kube-apiserver";
+/// Flag of the subcommand `etcd-stub`.
+const ETCD_STUB_URLS: &str = "listen-client-urls";
 
 /// Endings of flags that name a file or a directory.
 const PATH_ENDINGS: [&str; 7] = ["-file", "-dir", "cafile", "certfile", "keyfile", "-config", "-from"];
@@ -32,7 +34,16 @@ pub(crate) fn script(shell: &str) -> Result<Vec<u8>, UnknownShellError> {
     };
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut command(), PROGRAM, &mut out);
+    if shell == Shell::Bash {
+        out = with_one_prefix(&String::from_utf8_lossy(&out)).into_bytes();
+    }
     Ok(out)
+}
+
+/// Makes the names of subcommands equal in a script for bash: `clap_complete` replaces a hyphen in the name of a program in
+/// two ways.
+fn with_one_prefix(script: &str) -> String {
+    script.replace("kube__subcmd__apiserver__subcmd__", "kube__apiserver__subcmd__")
 }
 
 fn command() -> Command {
@@ -43,7 +54,9 @@ fn command() -> Command {
     command.subcommands([
         Command::new("testserver")
             .disable_help_flag(true)
-            .args(flags().filter(|flag| flag.get_id() != "help")),
+            .args(flags().filter(|flag| flag.get_id() != "help"))
+            .args(["listen", "forks-max"].map(|name| Arg::new(name).long(name))),
+        Command::new("etcd-stub").disable_help_flag(true).arg(Arg::new(ETCD_STUB_URLS).long(ETCD_STUB_URLS)),
         Command::new("help").disable_help_flag(true),
         Command::new("version").disable_help_flag(true),
         Command::new(COMMAND).disable_help_flag(true).arg(shells),
@@ -75,6 +88,20 @@ mod tests {
                 assert!(script.contains(flag.name), "{shell} {}", flag.name);
             }
             assert!(!script.contains(crate::temporary::COMMAND));
+        }
+    }
+
+    #[test]
+    fn bash_completes_after_every_subcommand() {
+        let script = String::from_utf8(script("bash").unwrap()).unwrap();
+        let commands: Vec<&str> = script
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("cmd=\"")?.strip_suffix('"'))
+            .filter(|name| !name.is_empty())
+            .collect();
+        assert!(commands.len() > 4, "{commands:?}");
+        for name in commands {
+            assert!(script.lines().any(|line| line.trim() == format!("{name})")), "{name}");
         }
     }
 

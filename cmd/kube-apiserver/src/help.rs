@@ -19,6 +19,7 @@ const USAGE: &str = "
 Usage:
   kube-apiserver [flags]
   kube-apiserver testserver [--listen=unix:PATH|IP:PORT] [--forks-max=N] [flags]
+  kube-apiserver etcd-stub --listen-client-urls=http://IP:PORT
   kube-apiserver help
   kube-apiserver version
   kube-apiserver completion bash|zsh|fish

@@ -65,7 +65,10 @@ const ROWS: &[Row] = &[
     row("--emulated-version=one", &["emulated-version", "one"]),
     row("--runtime-config=apps/v1=perhaps", &["runtime-config", "perhaps"]),
     row("--service-cluster-ip-range=10.0.0.0", &["service-cluster-ip-range", "10.0.0.0", "not a valid cidr"]),
-    row("--service-cluster-ip-range=10.0.0.0/8", &["--service-cluster-ip-range", "too large"]),
+    row(
+        "--service-cluster-ip-range=10.0.0.0/8 --emulated-version=1.34 --feature-gates=DisableAllocatorDualWrite=false",
+        &["--service-cluster-ip-range", "too large"],
+    ),
     row("--max-requests-inflight=-1", &["--max-requests-inflight", "negative"]),
     row("--request-timeout=-1s", &["--request-timeout", "negative"]),
     row("--goaway-chance=0.5", &["--goaway-chance", "0.02"]),

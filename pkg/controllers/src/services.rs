@@ -85,7 +85,8 @@ impl RepairTask {
         // Services cannot be listed before the caches are filled, which usually takes moments.
         let _ = timeout(RETRY, self.delegator.ready()).await;
         while let Err(error) = self.ports().await {
-            tracing::info!(%error, "the node ports of services could not be checked yet");
+            // Expected while the cache is filled. A repair that never succeeds fails the hook.
+            tracing::debug!(%error, "the node ports of services could not be checked yet");
             sleep(RETRY).await;
         }
         // A store that predates ServiceCIDR objects gets the first one about now. Until then no address can

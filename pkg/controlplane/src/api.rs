@@ -5,7 +5,7 @@ mod builtin_controllers;
 mod custom_resources;
 mod objects;
 mod remote_servers;
-mod work;
+mod tasks;
 
 use std::mem;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ use builtin_controllers::builtin_controllers;
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
-use work::Work;
+use tasks::ApiTasks;
 
 type Store = Arc<dyn Storage>;
 
@@ -84,32 +84,32 @@ pub struct Api {
 /// # Errors
 /// An error that prevents the server's start.
 pub(crate) async fn build(config: &Config, storage: Store, process: ProcessContext) -> Result<Api, RunError> {
-    let mut work = Work::default();
-    let objects = objects::open(config, &storage, &process, &mut work)?;
+    let mut tasks = ApiTasks::default();
+    let objects = objects::open(config, &storage, &process, &mut tasks)?;
     let Objects { delegator, cache_driver, address, served, resource_requests, registry } = objects;
     let metrics = ApiMetrics::new(&process.metrics, &process.webhooks);
-    let access = Access::build(config, &registry, &served, &address, &metrics, &process, &mut work).await?;
+    let access = Access::build(config, &registry, &served, &address, &metrics, &process, &mut tasks).await?;
     let credentials = process.loopback.credentials();
-    let replicas = replicas(config, &registry, &storage, &served, &process, &mut work)?;
-    let remote = remote_servers(config, &registry, &served, credentials.clone(), &process, &mut work)?;
+    let replicas = replicas(config, &registry, &storage, &served, &process, &mut tasks)?;
+    let remote = remote_servers(config, &registry, &served, credentials.clone(), &process, &mut tasks)?;
     let lazy = config.compiles_lazily().then(|| OnDemand::new(resource_requests, &process.tasks));
-    let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy, &mut work)?;
+    let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy, &mut tasks)?;
     let clients = WebhookClients { dialers: remote.dialers, loopback: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizer;
     let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, process.monitoring())?;
-    work.run(plugins.background);
-    work.background.extend(builtin_controllers(config, &registry, &served, &process)?);
+    tasks.add_background(plugins.background);
+    tasks.background.extend(builtin_controllers(config, &registry, &served, &process)?);
     let paths = paths(&served, access.openid.is_some());
     metrics::register(&process.metrics, &registry, &served, config, &process.cpu_pool);
-    object_counts(config.object_count_period, &delegator, &process.metrics, &mut work);
-    let flow = flow_control(config, &registry, &process.metrics, &mut work)?;
+    object_counts(config.object_count_period, &delegator, &process.metrics, &mut tasks);
+    let flow = flow_control(config, &registry, &process.metrics, &mut tasks)?;
     let health = health_check(&storage);
     let startup =
         startup_tasks(config, &registry, storage, process.client_authorities.clone(), &process.tasks)?;
-    work.hooks.extend(startup.hooks);
-    work.run_before_stop(startup.before_stop);
+    tasks.hooks.extend(startup.hooks);
+    tasks.add_before_stop(startup.before_stop);
     let events = start_events(&delegator, access.ready, plugins.ready, &custom, remote.available, &flow);
-    let cache_filled = events.add_to(&mut work.hooks);
+    let cache_filled = events.add_to(&mut tasks.hooks);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -140,9 +140,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         paths,
         authenticator: access.authenticator,
         cache_driver,
-        before_stop: work.take_before_stop(),
-        hooks: work.hooks,
-        background: work.background,
+        before_stop: tasks.take_before_stop(),
+        hooks: tasks.hooks,
+        background: tasks.background,
         forkable: ForkState::new(delegator, custom.kinds, &served),
         cache_filled,
         authorizer: access.authorizer,
@@ -179,16 +179,16 @@ fn replicas(
     storage: &Store,
     served: &Arc<ServedApi>,
     process: &ProcessContext,
-    work: &mut Work,
+    tasks: &mut ApiTasks,
 ) -> Result<Replicas, RunError> {
     let client = LoopbackClient::new(process.loopback.credentials(), loopback(config))?;
     let catalog = &served.now().catalog;
     let storage = Arc::clone(storage);
     let mut replicas =
         Replicas::new(config, registry, storage, catalog, client, &process.tasks, &process.metrics)?;
-    work.hooks.append(&mut replicas.hooks);
-    work.background.append(&mut replicas.run);
-    mem::take(&mut replicas.before_stop).into_iter().for_each(|task| work.run_before_stop(task));
+    tasks.hooks.append(&mut replicas.hooks);
+    tasks.background.append(&mut replicas.run);
+    mem::take(&mut replicas.before_stop).into_iter().for_each(|task| tasks.add_before_stop(task));
     Ok(replicas)
 }
 
@@ -212,18 +212,18 @@ fn flow_control(
     config: &Config,
     registry: &Registry,
     metrics: &MetricsRegistry,
-    work: &mut Work,
+    tasks: &mut ApiTasks,
 ) -> Result<FlowControlParts, RunError> {
     if !config.priority_and_fairness {
         // The limits are static, so there is nothing to wait for.
-        work.hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
+        tasks.hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
         return Ok(FlowControlParts { fairness: None, ready: None });
     }
     let (flow, task) = FlowControl::new(registry, config.chain.inflight)?;
     let fairness = flow.fairness();
     let ready = Some(start_event(flow.ready()));
     fairness.register(metrics);
-    work.run(async move {
+    tasks.add_background(async move {
         tokio::join!(task.run(), flow.run());
     });
     Ok(FlowControlParts { fairness: Some(fairness), ready })
@@ -250,7 +250,7 @@ fn backends(config: &Config, metrics: &ApiMetrics) -> Result<Backends, RunError>
 
 /// Counts objects for metrics, once before the server is ready and then every `period`. A zero period disables
 /// both.
-fn object_counts(period: Duration, delegator: &Delegator, metrics: &MetricsRegistry, work: &mut Work) {
+fn object_counts(period: Duration, delegator: &Delegator, metrics: &MetricsRegistry, tasks: &mut ApiTasks) {
     if period.is_zero() {
         return;
     }
@@ -261,8 +261,8 @@ fn object_counts(period: Duration, delegator: &Delegator, metrics: &MetricsRegis
         first.poll().await;
         Ok(())
     });
-    work.hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work: count });
-    work.run(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await });
+    tasks.hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work: count });
+    tasks.add_background(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await });
 }
 
 /// Returns the current document paths, for the list at `/`.

@@ -270,7 +270,7 @@ impl PreparedServer {
         }
     }
 
-    /// Serves an API: builds the handler chain, and starts the start hooks and the background tasks.
+    /// Serves an API: builds the handler chain, and starts the post-start hooks and the background tasks.
     fn serve(mut self, mut api: Api, config: Config, env: Env) -> RunningServer {
         let hooks = mem::take(&mut api.hooks).into_iter().chain(self.encryption.hook.take());
         let hooks = Hooks::new(&config.gates, hooks.collect());
@@ -488,7 +488,8 @@ impl RunningServer {
 
 /// Returns the usage instructions as comments of a shell: address, console, and what this server does not do.
 fn usage(address: SocketAddr, config: &Config) -> String {
-    let mut text = format!("# Kubernetes {} at https://{address}\n", version().git_version);
+    let url = certificates::local_url(address);
+    let mut text = format!("# Kubernetes {} at {url}\n", version().git_version);
     if config.chain.pages.debugging.is_some() {
         text.push_str("# console: kubectl proxy, then http://127.0.0.1:8001/debug/console\n");
     }

@@ -32,7 +32,7 @@ use crate::connection::request_body::RequestBody;
 use crate::connection::wake_gate::WakeGated;
 use crate::http1::StrictReader;
 use crate::http1::head::FIELDS_MAX;
-use crate::http2::BlockReader;
+use crate::http2::FilteredStream;
 use crate::http2::filter::{FRAME_BYTES_MAX, HEADER_LIST_BYTES_MAX};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
@@ -137,7 +137,7 @@ pub(crate) async fn serve<S>(
     let builder = builder(peer.protocol, options);
     let observed = ObservedStream { stream, peer: Arc::clone(&peer), audit_sink };
     let output = CoalescingWriter::new(observed, peer.protocol == Protocol::Http2);
-    let blocks = BlockReader::new(output.clone(), peer.protocol);
+    let blocks = FilteredStream::new(output.clone(), peer.protocol);
     let io = TokioIo::new(StrictReader::new(blocks, Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut endings = CloseState::default();

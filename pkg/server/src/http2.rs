@@ -1,9 +1,10 @@
-//! Reader in front of the HTTP/2 parser that bounds the memory of header blocks.
+//! Stream in front of the HTTP/2 parser that bounds the memory of header blocks.
 //!
 //! The parser keeps buffers of the size of a connection's largest blocks: the buffer for Huffman codes, and, for each
 //! pseudo-header in its dynamic table, the block that contained it. A client could retain 100 MiB per connection that way.
 //! So once a block is larger than 8 KiB, the parser gets the connection's blocks decoded: without Huffman code and without
-//! additions to its table. Smaller blocks pass unchanged before that, and only the table is followed.
+//! additions to its table. Until then, blocks pass unchanged, and the filter only
+//! tracks the dynamic table.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 pub(crate) mod filter;
@@ -20,25 +21,25 @@ use crate::connection::peer::Protocol;
 use filter::Filter;
 
 /// Stream of an HTTP/2 connection whose large header blocks are decoded. Passes on other connections unchanged.
-pub(crate) struct BlockReader<S> {
+pub(crate) struct FilteredStream<S> {
     stream: S,
     filter: Option<Box<Filter>>,
 }
 
-impl<S> BlockReader<S> {
+impl<S> FilteredStream<S> {
     pub(crate) fn new(stream: S, protocol: Protocol) -> Self {
         let filter = (protocol == Protocol::Http2).then(Box::default);
-        BlockReader { stream, filter }
+        FilteredStream { stream, filter }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for BlockReader<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for FilteredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let BlockReader { stream, filter } = &mut *self;
+        let FilteredStream { stream, filter } = &mut *self;
         let Some(filter) = filter else { return Pin::new(stream).poll_read(cx, buf) };
         loop {
             let is_rejected = filter.is_rejected();
@@ -62,7 +63,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BlockReader<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for BlockReader<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for FilteredStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

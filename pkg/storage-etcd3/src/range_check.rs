@@ -56,7 +56,7 @@ impl RangeCheck {
     }
 
     /// Checks the next pairs.
-    pub(crate) fn pairs(&mut self, kvs: &[PbKeyValue]) -> Result<(), RangeError> {
+    pub(crate) fn check_pairs(&mut self, kvs: &[PbKeyValue]) -> Result<(), RangeError> {
         let mut previous = self.last.as_deref();
         for kv in kvs {
             let in_range = *kv.key >= *self.start && (*self.end == [0] || kv.key < self.end);
@@ -85,8 +85,8 @@ impl RangeCheck {
     }
 
     /// Checks the next chunk of a streamed list. Only the last chunk has a header, and only it may be empty.
-    pub(crate) fn chunk(&mut self, chunk: &PbRangeResponse) -> Result<(), RangeError> {
-        self.pairs(&chunk.kvs)?;
+    pub(crate) fn check_chunk(&mut self, chunk: &PbRangeResponse) -> Result<(), RangeError> {
+        self.check_pairs(&chunk.kvs)?;
         let Some(header) = &chunk.header else {
             return if chunk.kvs.is_empty() { Err(RangeError::EmptyChunk) } else { Ok(()) };
         };
@@ -118,7 +118,7 @@ impl PageRequest<'_> {
         }
         let at = if self.revision == 0 { current } else { self.revision };
         let mut check = RangeCheck::new(self.prefix, self.start, at);
-        check.pairs(&page.kvs)?;
+        check.check_pairs(&page.kvs)?;
         if u64::try_from(page.count).is_ok_and(|count| count >= check.received) {
             Ok(())
         } else {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn check(keys: &[&str]) -> Result<(), RangeError> {
-        RangeCheck::new(PREFIX, PREFIX, 5).pairs(&pairs(keys))
+        RangeCheck::new(PREFIX, PREFIX, 5).check_pairs(&pairs(keys))
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let mut rest = RangeCheck::new(PREFIX, "/registry/pods/b", 5);
         let before = "/registry/pods/a";
         assert_eq!(rest.pairs(&pairs(&[before])), Err(RangeError::OutsideRange(before.to_owned())));
-        assert_eq!(RangeCheck::new("", "a", 5).pairs(&pairs(&["a", "\u{10ffff}"])), Ok(()));
+        assert_eq!(RangeCheck::new("", "a", 5).check_pairs(&pairs(&["a", "\u{10ffff}"])), Ok(()));
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(at(5), Ok(()));
         assert!(matches!(at(4), Err(RangeError::OtherRevision { found: 5, at: 4, .. })));
         let unset = PbKeyValue { mod_revision: 0, ..pairs(&["/registry/pods/a"]).remove(0) };
-        let zero = RangeCheck::new(PREFIX, PREFIX, 5).pairs(&[unset]);
+        let zero = RangeCheck::new(PREFIX, PREFIX, 5).check_pairs(&[unset]);
         assert!(matches!(zero, Err(RangeError::OtherRevision { found: 0, .. })));
     }
 

@@ -116,7 +116,7 @@ impl ChunkStream {
         let response = response.and_then(|response| {
             let ended = || CallError::unavailable("etcd ended a list before its last chunk".to_owned());
             let response = response.ok_or_else(ended)?;
-            self.check.chunk(&response).map_err(CallError::Malformed)?;
+            self.check.check_chunk(&response).map_err(CallError::Malformed)?;
             Ok(response)
         });
         let response = response.map_err(|failure| self.blame(failure).into_error())?;

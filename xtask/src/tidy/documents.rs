@@ -3,13 +3,13 @@
 
 /// Table of contents of the book.
 const BOOK: &str = "docs/SUMMARY.md";
-/// Most words of a sentence.
+/// Maximum number of words in a sentence. A colon also ends a sentence.
 const WORDS_MAX: usize = 30;
 /// Language of command blocks.
 const SHELL: &str = "sh";
 /// Languages of blocks without commands.
 const LANGUAGES: [&str; 9] = ["go", "java", "javascript", "json", "python", "rust", "text", "toml", "yaml"];
-/// First words of commands. A line of another language must not start with one.
+/// First words of commands. A line of a `text` block must not start with one.
 const PROGRAMS: [&str; 14] = [
     "cargo",
     "curl",
@@ -27,8 +27,9 @@ const PROGRAMS: [&str; 14] = [
     "sudo",
 ];
 
-/// A line outside of code blocks, from 1.
+/// A line outside of code blocks.
 struct Line<'p> {
+    /// Number of the line, from 1.
     number: usize,
     text: &'p str,
 }
@@ -93,7 +94,7 @@ fn book_findings(files: &[(String, String)]) -> Vec<String> {
         book.unwrap_or_default().lines().flat_map(targets).map(|target| resolve(BOOK, target)).collect();
     let pages = files.iter().map(|(path, _)| path).filter(|path| path.starts_with("docs/") && *path != BOOK);
     let missing = pages.filter(|path| !listed.contains(path));
-    missing.map(|path| format!("{path}: is not listed in {BOOK}")).collect()
+    missing.map(|path| format!("{path} is not listed in {BOOK}")).collect()
 }
 
 /// Returns the targets of links in a line.
@@ -139,7 +140,7 @@ fn link_findings(
             };
             let anchor = target.split_once('#').map(|(_, anchor)| anchor);
             if anchor.is_some_and(|anchor| !anchors(text).iter().any(|known| known == anchor)) {
-                findings.push((line.number, format!("{target} is no heading")));
+                findings.push((line.number, format!("{target}: the page has no such heading")));
             }
         }
     }
@@ -172,14 +173,14 @@ fn block_findings(page: &Page<'_>) -> Vec<(usize, String)> {
         }
         let first = |line: &&&str| line.split(' ').next().is_some_and(|word| PROGRAMS.contains(&word));
         if block.language == "text" && block.lines.iter().any(|line| first(&line)) {
-            findings.push((block.number, format!("a block of commands has the language {SHELL}")));
+            findings.push((block.number, format!("a block of commands must have the language {SHELL}")));
         }
     }
     let mut in_list = false;
     let mut after_blank = true;
     for line in &page.prose {
         if after_blank && !in_list && line.text.starts_with("    ") {
-            findings.push((line.number, "code is in a fenced block".to_owned()));
+            findings.push((line.number, "code must be in a fenced block".to_owned()));
         }
         after_blank = line.text.is_empty();
         if !after_blank && !line.text.starts_with(' ') {
@@ -254,7 +255,10 @@ mod tests {
     #[test]
     fn broken_links_are_found() {
         assert_eq!(found("[x](b.md), `[y](c.md)`"), ["docs/a.md:1: b.md does not exist"]);
-        assert_eq!(found("# A b\n[x](#a-b) [y](a.md#c)"), ["docs/a.md:2: a.md#c is no heading"]);
+        assert_eq!(
+            found("# A b\n[x](#a-b) [y](a.md#c)"),
+            ["docs/a.md:2: a.md#c the page has no such heading"]
+        );
         assert_eq!(found("[x](../deploy) [y](https://example.com)"), Vec::<String>::new());
     }
 

@@ -170,15 +170,15 @@ pub(super) fn set_conditions(namespace: &mut Object, report: &ContentReport, now
             condition,
             status: if problem.is_some() { "True" } else { "False" },
             reason: problem.map_or(reason, |problem| problem.reason),
-            message: problem.map_or(message, |problem| start(&problem.message)),
+            message: problem.map_or(message, |problem| truncated(&problem.message)),
         };
         changed |= desired.set(conditions, now);
     }
     changed
 }
 
-/// Returns the start of a message that is too large.
-fn start(message: &str) -> &str {
+/// Truncates a message to [`MESSAGE_BYTES_MAX`].
+fn truncated(message: &str) -> &str {
     message.get(..message.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default()
 }
 

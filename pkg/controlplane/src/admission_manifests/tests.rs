@@ -104,7 +104,7 @@ fn reloads_are_counted_by_status() {
         lines.map(|line| line.rsplit_once("plugin=").unwrap().1.to_owned()).collect::<Vec<_>>()
     };
     let plugin = "\"ValidatingAdmissionWebhook\"";
-    let hash = || metrics.to_string().split("hash=\"sha256:").nth(1).map(|hash| hash[..64].to_owned());
+    let hash = || metrics.to_string().split(",hash=\"sha256:").nth(1).map(|hash| hash[..64].to_owned());
     let first = hash().unwrap();
     assert_eq!(series("automatic_reloads_total"), [format!("{plugin},status=\"success\"}} 1")]);
     write("{");

@@ -142,12 +142,12 @@ async fn named_params_apply_at_once() {
     let dry = format!("{MAPS}?dryRun=All");
     until(&client, ("POST", &dry, map("a")), |code, _| code >= 400).await;
     let secrets = "/api/v1/namespaces/default/secrets";
-    let secret = json!({"metadata": {"name": "s"}, "data": {"value": "Zmlyc3Q="}});
+    let secret = json!({"metadata": {"name": "s"}, "data": {"value": "b25l"}});
     client.ok("POST", secrets, secret).await;
     let labels = async || client.ok("POST", &dry, map("a")).await["metadata"]["labels"].clone();
-    assert_eq!(labels().await, json!({"from": "Zmlyc3Q="}));
-    client.ok("PATCH", &format!("{secrets}/s"), json!({"data": {"value": "bmV4dA=="}})).await;
-    let next = json!({"from": "bmV4dA=="});
+    assert_eq!(labels().await, json!({"from": "b25l"}));
+    client.ok("PATCH", &format!("{secrets}/s"), json!({"data": {"value": "dHdv"}})).await;
+    let next = json!({"from": "dHdv"});
     until(&client, ("POST", &dry, map("a")), |_, map| map["metadata"]["labels"] == next).await;
     client.ok("DELETE", &format!("{secrets}/s"), Value::Null).await;
     until(&client, ("POST", &dry, map("a")), |code, _| code >= 400).await;

@@ -13,7 +13,7 @@ use endpoints::routing::served::ServedApi;
 use futures::future::BoxFuture;
 use registry::Registry;
 
-use super::work::Work;
+use super::tasks::ApiTasks;
 use crate::authenticators::{Authenticators, authenticators};
 use crate::authorizers::Authorizers;
 use crate::config::Config;
@@ -46,7 +46,7 @@ impl Access {
         address: &str,
         metrics: &ApiMetrics,
         process: &ProcessContext,
-        work: &mut Work,
+        tasks: &mut ApiTasks,
     ) -> Result<Self, RunError> {
         let keys = service_account_keys::load(config, &process.metrics).await?;
         let Authenticators { authenticator, background } = authenticators(
@@ -57,12 +57,12 @@ impl Access {
             &metrics.webhooks,
             process.monitoring(),
         )?;
-        work.run(background);
+        tasks.add_background(background);
         let openid = openid(config, address, &keys);
         let authorizers = Authorizers::new(config, registry, served, process, &metrics.webhooks)?;
         let Authorizers { authorizer, roles, ready, background } = authorizers;
-        work.run(background);
-        work.run(refresh_keys(keys.verifying.clone(), process.weakened.clone()));
+        tasks.add_background(background);
+        tasks.add_background(refresh_keys(keys.verifying.clone(), process.weakened.clone()));
         let token_requests = token_requests(config, keys)?;
         Ok(Access { authenticator, authorizer, roles, ready, openid, token_requests })
     }

@@ -11,7 +11,7 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use tokio::sync::oneshot;
 
-use super::work::Work;
+use super::tasks::ApiTasks;
 use crate::error::RunError;
 use crate::metrics::ApiMetrics;
 use crate::process::ProcessContext;
@@ -51,7 +51,7 @@ pub(super) fn custom_resources(
     webhooks: ConversionDeps,
     process: &ProcessContext,
     on_demand: Option<OnDemand>,
-    work: &mut Work,
+    tasks: &mut ApiTasks,
 ) -> Result<CustomResourceParts, RunError> {
     let watches = Arc::clone(&metrics.watches);
     let cel_times = Arc::clone(&metrics.cel_times);
@@ -75,7 +75,7 @@ pub(super) fn custom_resources(
         loaded = start_event(future::ready(()));
         all_served = start_event(future::ready(()));
     }
-    work.run(async move {
+    tasks.add_background(async move {
         let definitions = start.then(|()| definitions.run());
         tokio::join!(definitions, custom.run(first, lazy), service_informer.run(), services.run());
     });

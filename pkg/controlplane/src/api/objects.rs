@@ -16,7 +16,7 @@ use registry::services::Ranges;
 use storage::Storage;
 
 use super::formats;
-use super::work::Work;
+use super::tasks::ApiTasks;
 use crate::config::{Config, EtcdOverride};
 use crate::error::RunError;
 use crate::memory::Budgets;
@@ -51,7 +51,7 @@ pub(super) fn open(
     config: &Config,
     storage: &Arc<dyn Storage>,
     process: &ProcessContext,
-    work: &mut Work,
+    tasks: &mut ApiTasks,
 ) -> Result<Objects, RunError> {
     let catalog = match &process.template {
         Some(template) => template.builtin.clone(),
@@ -66,9 +66,9 @@ pub(super) fn open(
     let served = Arc::new(served);
     let registry = registry(config, &delegator, &served).with_weakened(process.weakened.clone());
     let (registry, repairs, ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
-    work.hooks.push(repairs.hook());
-    work.run(ranges.run());
-    work.run(async move { repairs.keep_repairing().await });
+    tasks.hooks.push(repairs.hook());
+    tasks.add_background(ranges.run());
+    tasks.add_background(async move { repairs.keep_repairing().await });
     Ok(Objects { delegator, cache_driver, address, served, resource_requests, registry })
 }
 

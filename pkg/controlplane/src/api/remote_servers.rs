@@ -15,7 +15,7 @@ use endpoints::aggregated::Aggregation;
 use endpoints::routing::served::ServedApi;
 use registry::Registry;
 
-use super::work::Work;
+use super::tasks::ApiTasks;
 use crate::config::Config;
 use crate::error::RunError;
 use crate::process::ProcessContext;
@@ -40,7 +40,7 @@ pub(super) fn remote_servers(
     served: &Arc<ServedApi>,
     own_credentials: Credentials,
     process: &ProcessContext,
-    work: &mut Work,
+    tasks: &mut ApiTasks,
 ) -> Result<RemoteServers, RunError> {
     let (services, service_informer) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let to_services = config.egress.dialer(Network::Cluster);
@@ -62,9 +62,9 @@ pub(super) fn remote_servers(
         calls: Arc::clone(&process.webhooks),
         entropy: Arc::new(SystemEntropy),
     };
-    work.hooks.extend(aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.synced()))));
+    tasks.hooks.extend(aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.synced()))));
     let available = start_event(aggregator.available(api_services::names(&served.now().catalog)));
-    work.run(async move {
+    tasks.add_background(async move {
         tokio::join!(service_informer.run(), registrations.run(), aggregator.run());
     });
     let dialers = webhooks.dialers.clone();

@@ -95,6 +95,13 @@ fn is_issued(certificate: &Path, authority: &Path) -> bool {
     }
 }
 
+/// Returns the URL of a server for clients on this machine.
+pub(super) fn local_url(address: SocketAddr) -> String {
+    let ip = address.ip();
+    let host = if ip.is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { ip };
+    format!("https://{}", SocketAddr::new(host, address.port()))
+}
+
 /// Writes the administrator's kubeconfig, if configured.
 ///
 /// # Errors
@@ -109,12 +116,7 @@ pub(super) fn write_kubeconfig(
         return Ok(());
     };
     let admin = issue(authority, "admin", &["system:masters"], &Usage::Client, now)?;
-    let host = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        ip => ip,
-    };
-    let server = format!("https://{}", SocketAddr::new(host, address.port()));
+    let server = local_url(address);
     let encode = |text: &str| STANDARD.encode(text);
     // Some clients, such as those in Java, cannot read PKCS#8 keys on elliptic curves.
     let key = sec1_key(&admin.key).unwrap_or(admin.key);

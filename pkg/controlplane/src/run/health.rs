@@ -68,7 +68,7 @@ pub(super) fn health(
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
         CheckGroup::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
     };
-    let patient =
+    let with_grace_period =
         |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
         healthz: group(
@@ -78,7 +78,7 @@ pub(super) fn health(
         ),
         livez: group(
             loopback_checks().chain(stores_health()).collect(),
-            listed().into_iter().map(patient).collect(),
+            listed().into_iter().map(with_grace_period).collect(),
             Vec::new(),
         ),
         readyz: group(

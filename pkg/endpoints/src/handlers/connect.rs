@@ -112,16 +112,16 @@ async fn connect_stream(
     let mut route = StreamRoute::Kubelet;
     if translates {
         if !(websockets && gates.enabled(Gate::ExtendWebSocketsToKubelet)) {
-            route = StreamRoute::Here;
+            route = StreamRoute::ApiServer;
         }
         backends.streams.record_route(call.endpoint().subresource, route);
     }
     let headers = &incoming.parts.headers;
     match (route, kind) {
-        (StreamRoute::Here, Stream::Exec | Stream::Attach) if stream::requests_channels(headers) => {
+        (StreamRoute::ApiServer, Stream::Exec | Stream::Attach) if stream::requests_channels(headers) => {
             stream::translate(backends, url, options, incoming)
         }
-        (StreamRoute::Here, Stream::PortForward) if stream::requests_tunnel(headers) => {
+        (StreamRoute::ApiServer, Stream::PortForward) if stream::requests_tunnel(headers) => {
             stream::tunnel(backends, &url, incoming).await
         }
         _ if proxy::is_upgrade(headers) => proxy::upgrade(backends.network.as_ref(), &url, incoming).await,

@@ -27,14 +27,14 @@ const SPDY: &str = "SPDY/3.1";
 /// Header with the protocols of SPDY streams: one line per protocol.
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 /// Subprotocol with channels, of which the client can close one.
-const CHANNELS: &str = "v5.channel.k8s.io";
+const CHANNEL_PROTOCOL: &str = "v5.channel.k8s.io";
 /// First part of the subprotocols that contain SPDY.
 const TUNNEL_PREFIX: &str = "SPDY/3.1+";
 const TUNNEL_SUFFIX: &str = ".k8s.io";
 
 /// True if the client requests a WebSocket with channels that it can close.
 pub(crate) fn requests_channels(headers: &HeaderMap) -> bool {
-    requests(headers, |protocol| protocol == CHANNELS)
+    requests(headers, |protocol| protocol == CHANNEL_PROTOCOL)
 }
 
 /// True if the client requests a WebSocket that contains SPDY.

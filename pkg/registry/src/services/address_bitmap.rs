@@ -19,8 +19,8 @@ const RESOURCE: &str = "serviceipallocations";
 /// Keys below the prefix of the store, for the primary and the secondary family.
 const KEYS: [&str; 2] = ["ranges/serviceips", "ranges/secondaryserviceips"];
 
-/// Maximum number of taken addresses that one update adds.
-const TAKEN_MAX: usize = 1024;
+/// Maximum number of positions that one update tries.
+const CANDIDATES_MAX: usize = 1024;
 
 /// Error of an update of a bitmap.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ impl AddressBitmap {
         self.range.family
     }
 
-    /// Reserves an address. An address that the bitmap does not cover is not reserved, and is no error.
+    /// Reserves an address. Does nothing for an address that the bitmap does not cover.
     ///
     /// # Errors
     /// The address is reserved, or the bitmap cannot be written.
@@ -85,8 +85,7 @@ impl AddressBitmap {
         self.update(|bitmap| bitmap.insert(position).then_some(()).ok_or(AddressError::Allocated)).await
     }
 
-    /// Reserves any address that is not taken. Also reserves the taken addresses that the bitmap lacks, as far as they
-    /// are found.
+    /// Reserves a free address. Taken addresses that the search meets are reserved too, because the bitmap lacks them.
     ///
     /// # Errors
     /// None was found, or the bitmap cannot be written.
@@ -102,7 +101,7 @@ impl AddressBitmap {
                 bitmap.insert(position);
                 self.range.at(position)
             });
-            chosen = candidates.take(TAKEN_MAX).find(|address| !is_taken(*address));
+            chosen = candidates.take(CANDIDATES_MAX).find(|address| !is_taken(*address));
             Ok(())
         })
         .await?;

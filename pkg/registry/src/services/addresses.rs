@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
-use apimachinery::status::{Reason, Status};
+use apimachinery::status::Reason;
 use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::{Instant, timeout};
@@ -166,7 +166,8 @@ impl Addresses {
         }
     }
 
-    /// Reserves an address in a bitmap and allocates it. Any address of the other ranges will do if the bitmap has none.
+    /// Reserves an address in a bitmap and allocates it. If no reservation succeeds, allocates any address of the family
+    /// without a reservation.
     async fn allocate_reserved(
         &self,
         service: &Object,

@@ -10,8 +10,9 @@ use kinds::validation::canonical_ip;
 /// lower bound has no band.
 const STATIC_BAND: (u128, u128) = (16, 256);
 const STATIC_SHARE: u128 = 16;
-/// Size limits of stored bitmaps in bits: 128 KiB for IPv4, 8 KiB for IPv6.
-const BITMAP_BITS_MAX: (u32, u32) = (1 << 20, 65_535);
+/// Maximum sizes of stored bitmaps, in bits.
+const V4_BITMAP_BITS_MAX: u32 = 1 << 20;
+const V6_BITMAP_BITS_MAX: u32 = 65_535;
 /// Shortest supported prefix of an IPv6 range.
 const V6_PREFIX_MIN: u8 = 64;
 
@@ -138,9 +139,8 @@ impl AddressRange {
 
     /// Number of usable addresses that a stored bitmap covers.
     pub(super) fn positions(&self) -> u32 {
-        let (v4, v6) = BITMAP_BITS_MAX;
         // As in upstream, the bitmap of an IPv6 range is smaller than the range.
-        let most = if self.family == Family::V4 { v4 } else { v6 };
+        let most = if self.family == Family::V4 { V4_BITMAP_BITS_MAX } else { V6_BITMAP_BITS_MAX };
         u32::try_from(self.usable_count()).unwrap_or(u32::MAX).min(most)
     }
 

@@ -1,7 +1,7 @@
 //! Heads of HTTP/1.1 requests that are too large for the parser's buffer.
 //!
-//! The parser keeps a buffer of the size of the largest head while the connection lasts. So it only gets the fields that
-//! affect the connection. The target and all fields reach the request on another way.
+//! The parser keeps a buffer of the size of the largest head while the connection lasts. So it gets a short head with only
+//! the fields that affect the connection. [`LargeHead`] carries the target and all fields past the parser.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use std::ops::Range;

@@ -4,8 +4,9 @@
 use super::hpack::{self, BlockError, Table};
 
 /// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
-/// largest frames. `h2` permits as many frames per head as [`HEADER_LIST_BYTES_MAX`] takes at this size. With upstream's
-/// 256 KiB, it would reject a head of 100 KB in the small frames with which every client begins.
+/// largest frames. `h2` limits the frames of a block to a quarter more than [`HEADER_LIST_BYTES_MAX`] needs at this size. With
+/// upstream's 256 KiB, the limit would be five frames. A client starts with frames of 16 KiB, so its head of 100 KB would be
+/// rejected.
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024;
 /// Maximum size of the header list of a request in bytes, as in upstream.
 pub(crate) const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
@@ -140,9 +141,10 @@ impl Filter {
         if head.flags & END_HEADERS == 0 {
             let too_long = block.frames > BLOCK_FRAMES_MAX;
             self.block = Some(block);
-            return if too_long {
-                self.reject_frame()
-            };
+            if too_long {
+                self.reject_frame();
+            }
+            return;
         }
         self.decoding |= block.bytes.len() > PASSED_BLOCK_BYTES_MAX;
         let result =
@@ -303,8 +305,8 @@ impl Block {
         let first_max = frame_max.saturating_sub(self.priority.len());
         let (first, rest) = self.bytes.split_at(first_max.min(self.bytes.len()));
         let first = [self.priority.as_slice(), first].concat();
-        let is_single = if rest.is_empty() { END_HEADERS } else { 0 };
-        write_frame(HEADERS, self.flags | is_single, self.stream, &first, output);
+        let end_flag = if rest.is_empty() { END_HEADERS } else { 0 };
+        write_frame(HEADERS, self.flags | end_flag, self.stream, &first, output);
         let mut parts = rest.chunks(frame_max).peekable();
         while let Some(part) = parts.next() {
             let flags = if parts.peek().is_none() { END_HEADERS } else { 0 };

@@ -32,7 +32,7 @@ pub(crate) fn field_size(name: &[u8], value: &[u8]) -> usize {
 }
 
 /// Receiver of decoded fields: name and value.
-type Found<'f> = dyn FnMut(&[u8], &[u8]) + 'f;
+type FieldSink<'f> = dyn FnMut(&[u8], &[u8]) + 'f;
 
 /// Dynamic table of a connection.
 #[derive(Debug)]
@@ -62,11 +62,11 @@ impl Table {
     ///
     /// # Errors
     /// The block is invalid. Some fields may have been passed on.
-    pub(crate) fn decode(&mut self, block: &[u8], found: &mut Found<'_>) -> Result<(), BlockError> {
-        self.walk(block, Some(found))
+    pub(crate) fn decode(&mut self, block: &[u8], sink: &mut FieldSink<'_>) -> Result<(), BlockError> {
+        self.walk(block, Some(sink))
     }
 
-    fn walk(&mut self, block: &[u8], mut found: Option<&mut Found<'_>>) -> Result<(), BlockError> {
+    fn walk(&mut self, block: &[u8], mut sink: Option<&mut FieldSink<'_>>) -> Result<(), BlockError> {
         let mut reader = Reader { rest: block };
         let mut has_fields = false;
         while let Some(entry) = reader.entry()? {
@@ -80,18 +80,18 @@ impl Table {
                 }
                 Entry::Indexed(index) => {
                     let (name, value) = self.field(index)?;
-                    if let Some(found) = &mut found {
-                        found(name, value);
+                    if let Some(sink) = &mut sink {
+                        sink(name, value);
                     }
                 }
-                Entry::Literal { name, value, added } if added || found.is_some() => {
+                Entry::Literal { name, value, added } if added || sink.is_some() => {
                     let name = match name {
                         Name::Index(index) => self.field(index)?.0.into(),
                         Name::Text(text) => text.decode()?,
                     };
                     let value = value.decode()?;
-                    if let Some(found) = &mut found {
-                        found(&name, &value);
+                    if let Some(sink) = &mut sink {
+                        sink(&name, &value);
                     }
                     if added {
                         self.add(Field { name, value });

@@ -55,3 +55,12 @@ fn certificate_without_key_is_regenerated() {
     fs::remove_file(dir.path().join(SERVING.key)).unwrap();
     assert_ne!(served(&dir, false, NOW), first);
 }
+
+#[test]
+fn local_url_is_reachable_from_this_machine() {
+    let check = |address: &str, url: &str| assert_eq!(local_url(address.parse().unwrap()), url);
+    check("0.0.0.0:6443", "https://127.0.0.1:6443");
+    check("[::]:6443", "https://127.0.0.1:6443");
+    check("[::1]:1", "https://[::1]:1");
+    check("10.0.0.1:443", "https://10.0.0.1:443");
+}

@@ -19,8 +19,8 @@ pub(in crate::proxy) enum Event {
     /// The kubelet ends a stream in both directions (RST_STREAM).
     Reset { stream: u32 },
     /// The kubelet ends its side of a stream with a HEADERS frame.
-    Finished { stream: u32 },
-    /// A ping, or the answer to one.
+    Ended { stream: u32 },
+    /// A ping, or the reply to one.
     Ping { id: u32 },
     /// The kubelet ends the connection.
     GoAway,
@@ -154,7 +154,7 @@ fn control_event(kind: u16, fin: bool, number: u32) -> Result<FrameStart, Decode
         SYN_STREAM => Event::Opened { stream: number },
         SYN_REPLY => Event::Accepted { stream: number, fin },
         RST_STREAM => Event::Reset { stream: number },
-        HEADERS if fin => Event::Finished { stream: number },
+        HEADERS if fin => Event::Ended { stream: number },
         _ => return Ok(FrameStart::Ignored),
     };
     if number == 0 { Err(DecodeError::StreamZero) } else { Ok(FrameStart::Event(event)) }
@@ -229,7 +229,7 @@ mod tests {
             let expected = [
                 Event::Accepted { stream: 1, fin: false },
                 Event::Opened { stream: 2 },
-                Event::Finished { stream: 1 },
+                Event::Ended { stream: 1 },
                 Event::Ping { id: 2 },
                 Event::Reset { stream: 3 },
                 Event::GoAway,

@@ -29,7 +29,7 @@ pub(crate) enum StreamRoute {
     /// The kubelet.
     Kubelet,
     /// This server, which calls the kubelet by SPDY. Upstream counts requests by SPDY here too.
-    Here,
+    ApiServer,
 }
 
 /// Metrics of `exec`, `attach` and `portforward`.
@@ -63,7 +63,7 @@ impl StreamMetrics {
     pub(crate) fn record_route(&self, subresource: &str, route: StreamRoute) {
         let route = match route {
             StreamRoute::Kubelet => "proxied_to_kubelet",
-            StreamRoute::Here => "translated_at_apiserver",
+            StreamRoute::ApiServer => "translated_at_apiserver",
         };
         self.routed.with([subresource, route]).increment();
     }

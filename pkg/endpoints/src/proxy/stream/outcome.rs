@@ -24,7 +24,7 @@ pub(super) enum Version {
 impl Version {
     /// All versions with their protocol names, best first.
     pub(super) const ALL: [(Version, &'static str); 5] = [
-        (Version::V5, "v5.channel.k8s.io"),
+        (Version::V5, super::CHANNEL_PROTOCOL),
         (Version::V4, "v4.channel.k8s.io"),
         (Version::V3, "v3.channel.k8s.io"),
         (Version::V2, "v2.channel.k8s.io"),

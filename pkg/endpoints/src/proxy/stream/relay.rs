@@ -14,7 +14,7 @@ use crate::websocket::send;
 pub(super) const TICK: Duration = Duration::from_secs(5);
 /// Maximum of bytes that are read before they are translated.
 const READ_BYTES: usize = 32 * 1024;
-/// Maximum of unsent bytes for a connection while input of the same connection is translated: answers to pings and
+/// Maximum of unsent bytes for a connection while input of the same connection is translated: pongs and
 /// refused streams.
 const PENDING_BYTES_MAX: usize = 128 * 1024;
 /// Timeout for the last bytes and the end of both connections.
@@ -56,7 +56,7 @@ pub(super) struct Receiver<S> {
 }
 
 impl<S: AsyncRead> Receiver<S> {
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         !self.ended && self.input.len() < READ_BYTES
     }
 
@@ -127,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite> Connection<S> {
     }
 
     /// Sends `output` and keeps a bounded amount of input until `work` is done. `None` if the connection ends before.
-    pub(super) async fn during<T>(
+    pub(super) async fn serve_while<T>(
         &mut self,
         output: &mut BytesMut,
         work: impl Future<Output = T>,
@@ -137,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite> Connection<S> {
         loop {
             tokio::select! {
                 done = &mut work => return Some(done),
-                () = receiver.receive(), if receiver.has_room() => {}
+                () = receiver.receive(), if receiver.has_capacity() => {}
                 () = sender.send(output), if sender.has_work(output) => {}
             }
             if receiver.ended || sender.failed {
@@ -174,8 +174,8 @@ pub(super) async fn relay<C, K>(
         if translator.has_ended() {
             return;
         }
-        let reads_kubelet = accepts_kubelet(out) && kubelet.receiver.has_room();
-        let reads_client = accepts_client(out) && client.receiver.has_room();
+        let reads_kubelet = accepts_kubelet(out) && kubelet.receiver.has_capacity();
+        let reads_client = accepts_client(out) && client.receiver.has_capacity();
         tokio::select! {
             () = kubelet.receiver.receive(), if reads_kubelet => {}
             () = client.receiver.receive(), if reads_client => {}

@@ -22,7 +22,7 @@ const ERROR_BYTES_MAX: usize = 1 << 20;
 /// First byte of a message that closes a channel.
 const CLOSE_SIGNAL: u8 = 255;
 /// Number of channels.
-const CHANNELS: u8 = 5;
+const CHANNEL_COUNT: u8 = 5;
 /// Failure of a connection that ends before a status.
 const LOST: &str = "error reading from error stream: unexpected EOF";
 
@@ -71,9 +71,9 @@ struct Stream {
     /// True after the kubelet's reply.
     accepted: bool,
     /// True if the kubelet sends no more.
-    ended: bool,
+    kubelet_ended: bool,
     /// True if this server sends no more.
-    finished: bool,
+    server_ended: bool,
 }
 
 /// A message of the client, of which a part has arrived.
@@ -105,7 +105,7 @@ pub(super) struct RemoteCommand {
 }
 
 /// Returns the first message, which confirms the connection: an empty one on the first channel that the server writes to.
-pub(super) fn opening(options: Options) -> BytesMut {
+pub(super) fn first_message(options: Options) -> BytesMut {
     let channel = match options {
         Options { stdout: true, .. } => Channel::Stdout,
         Options { stderr: true, .. } => Channel::Stderr,
@@ -145,7 +145,7 @@ impl RemoteCommand {
         let mut streams = Vec::new();
         for (id, channel) in (1..).step_by(2).zip(channels) {
             encoder.append_syn_stream(id, "streamtype", channel.stream_type(), &mut out.kubelet);
-            streams.push(Stream { id, channel, accepted: false, ended: false, finished: false });
+            streams.push(Stream { id, channel, accepted: false, kubelet_ended: false, server_ended: false });
         }
         RemoteCommand {
             version,
@@ -205,23 +205,23 @@ impl RemoteCommand {
         match *self.message.closed {
             [channel] if channel == Channel::Stdin as u8 => self.finish_stdin(&mut out.kubelet),
             [channel] if channel == Channel::Resize as u8 => self.sizes.end(),
-            [channel] if channel < CHANNELS => {}
+            [channel] if channel < CHANNEL_COUNT => {}
             _ => self.leave(NORMAL, out),
         }
     }
 
     fn send(&self, channel: Channel, bytes: &[u8], out: &mut BytesMut) {
         let stream = self.streams.iter().find(|stream| stream.channel == channel);
-        if let Some(stream) = stream.filter(|stream| !stream.finished && !bytes.is_empty()) {
+        if let Some(stream) = stream.filter(|stream| !stream.server_ended && !bytes.is_empty()) {
             append_data(stream.id, false, bytes, out);
         }
     }
 
     fn finish_stdin(&mut self, out: &mut BytesMut) {
         let stdin = self.streams.iter_mut().find(|stream| stream.channel == Channel::Stdin);
-        if let Some(stdin) = stdin.filter(|stdin| !stdin.finished) {
+        if let Some(stdin) = stdin.filter(|stdin| !stdin.server_ended) {
             append_data(stdin.id, true, &[], out);
-            stdin.finished = true;
+            stdin.server_ended = true;
         }
     }
 
@@ -244,13 +244,13 @@ impl RemoteCommand {
             Event::Opened { stream } => append_reset(stream, ResetReason::RefusedStream, &mut out.kubelet),
             Event::Reset { stream } => {
                 let Some(stream) = self.stream(stream) else { return };
-                stream.ended = true;
-                stream.finished = true;
+                stream.kubelet_ended = true;
+                stream.server_ended = true;
                 if !stream.accepted {
                     self.complete(&Outcome::Failure("Stream reset".to_owned()), out);
                 }
             }
-            Event::Finished { stream } => self.end_stream(stream, out),
+            Event::Ended { stream } => self.end_stream(stream, out),
             // An odd number is that of a ping of this server.
             Event::Ping { id } if id % 2 == 0 => append_ping(id, &mut out.kubelet),
             Event::Ping { .. } => {}
@@ -263,7 +263,7 @@ impl RemoteCommand {
     }
 
     fn receive_data(&mut self, stream: u32, bytes: &Bytes, out: &mut Outputs) {
-        let Some(stream) = self.stream(stream).filter(|stream| !stream.ended) else { return };
+        let Some(stream) = self.stream(stream).filter(|stream| !stream.kubelet_ended) else { return };
         let channel = stream.channel;
         match channel {
             Channel::Stdout | Channel::Stderr if !bytes.is_empty() => {
@@ -282,7 +282,7 @@ impl RemoteCommand {
     /// Marks a stream on which the kubelet sends no more. A kubelet ends stdin to end the client's input.
     fn end_stream(&mut self, id: u32, out: &mut Outputs) {
         let Some(stream) = self.stream(id) else { return };
-        stream.ended = true;
+        stream.kubelet_ended = true;
         if stream.channel == Channel::Stdin {
             self.finish_stdin(&mut out.kubelet);
         }
@@ -290,7 +290,8 @@ impl RemoteCommand {
 
     /// Completes the command if all of its output has arrived.
     fn check_complete(&mut self, out: &mut Outputs) {
-        let continues = |stream: &Stream| !stream.accepted || stream.channel.is_output() && !stream.ended;
+        let continues =
+            |stream: &Stream| !stream.accepted || stream.channel.is_output() && !stream.kubelet_ended;
         if !self.has_ended() && !self.streams.iter().any(continues) {
             let outcome = Outcome::of_message(self.version, &self.error, LOST);
             self.complete(&outcome, out);
@@ -328,7 +329,7 @@ impl RemoteCommand {
     }
 
     fn end(&mut self, code: u16, out: &mut Outputs) {
-        for stream in self.streams.iter().filter(|stream| !stream.finished) {
+        for stream in self.streams.iter().filter(|stream| !stream.server_ended) {
             append_reset(stream.id, ResetReason::Cancel, &mut out.kubelet);
         }
         append_go_away(&mut out.kubelet);

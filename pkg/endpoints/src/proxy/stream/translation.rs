@@ -9,12 +9,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::CHANNELS;
+use super::CHANNEL_PROTOCOL;
 use super::metrics::StreamMetrics;
 use super::negotiation::{SpdyConnection, negotiate};
 use super::outcome::Outcome;
 use super::relay::{self, Connection, Outputs};
-use super::remote_command::{Options, RemoteCommand, append_status, opening};
+use super::remote_command::{Options, RemoteCommand, append_status, first_message};
 use crate::proxy::url::Url;
 use crate::proxy::{Backends, Network, ProxyRequest};
 use crate::routing::dispatch::{Response, Tunnel};
@@ -35,7 +35,7 @@ pub(crate) fn translate(
 ) -> Result<Response, Box<Status>> {
     let ProxyRequest { parts, connection, shutdown, .. } = incoming;
     let accepted = if parts.method == Method::GET {
-        websocket::accept(&parts.headers, Protocols::OneOf(&[CHANNELS]))
+        websocket::accept(&parts.headers, Protocols::OneOf(&[CHANNEL_PROTOCOL]))
     } else {
         Err(handshake::rejection(StatusCode::METHOD_NOT_ALLOWED, BAD_METHOD))
     };
@@ -82,14 +82,14 @@ impl Command {
 
     /// Runs until the command, the client or the server ends.
     async fn run<C: AsyncRead + AsyncWrite>(&self, mut client: Connection<C>, shutdown: &CancellationToken) {
-        let mut out = Outputs { client: opening(self.options), ..Outputs::default() };
+        let mut out = Outputs { client: first_message(self.options), ..Outputs::default() };
         let negotiated = async {
             tokio::select! {
                 negotiated = negotiate(&*self.network, &self.url) => Some(negotiated),
                 () = shutdown.cancelled() => None,
             }
         };
-        match client.during(&mut out.client, negotiated).await.flatten() {
+        match client.serve_while(&mut out.client, negotiated).await.flatten() {
             Some(Ok(SpdyConnection { connection, version })) => {
                 let mut kubelet = Connection::new(TokioIo::new(connection));
                 let mut command = RemoteCommand::start(self.options, version, &mut out);

@@ -103,9 +103,9 @@ fn streams_depend_on_options() {
 
 #[test]
 fn first_message_is_empty() {
-    assert_eq!(&*opening(PIPES), b"\x82\x01\x01");
-    assert_eq!(&*opening(Options { stderr: true, ..Options::default() }), b"\x82\x01\x02");
-    assert_eq!(&*opening(Options::default()), b"\x82\x01\x03");
+    assert_eq!(&*first_message(PIPES), b"\x82\x01\x01");
+    assert_eq!(&*first_message(Options { stderr: true, ..Options::default() }), b"\x82\x01\x02");
+    assert_eq!(&*first_message(Options::default()), b"\x82\x01\x03");
 }
 
 #[test]

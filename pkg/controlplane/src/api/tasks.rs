@@ -1,29 +1,29 @@
-//! Work of an API beside its requests.
+//! Post-start hooks, background tasks and shutdown tasks of an API.
 
 use controllers::hook::PostStartHook;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-/// Start hooks, background tasks and work at shutdown. Every part of an API adds its own.
+/// Tasks of an API that serve no request. Each part of the API adds its own.
 #[derive(Default)]
-pub(super) struct Work {
+pub(super) struct ApiTasks {
     pub(super) hooks: Vec<PostStartHook>,
     pub(super) background: Vec<BoxFuture<'static, ()>>,
     before_stop: Vec<BoxFuture<'static, ()>>,
 }
 
-impl Work {
+impl ApiTasks {
     /// Adds a background task. It runs as long as requests are served.
-    pub(super) fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn add_background(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.background.push(task.boxed());
     }
 
-    /// Adds work at shutdown, while the server still serves.
-    pub(super) fn run_before_stop(&mut self, task: BoxFuture<'static, ()>) {
+    /// Adds a shutdown task, which runs while the server still serves.
+    pub(super) fn add_before_stop(&mut self, task: BoxFuture<'static, ()>) {
         self.before_stop.push(task);
     }
 
-    /// Takes the work at shutdown. All of it runs at the same time.
+    /// Takes the shutdown tasks. All of them run at the same time.
     pub(super) fn take_before_stop(&mut self) -> BoxFuture<'static, ()> {
         join_all(std::mem::take(&mut self.before_stop)).map(drop).boxed()
     }
