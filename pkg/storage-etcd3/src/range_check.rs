@@ -177,7 +177,7 @@ mod tests {
         }
         let mut rest = RangeCheck::new(PREFIX, "/registry/pods/b", 5);
         let before = "/registry/pods/a";
-        assert_eq!(rest.pairs(&pairs(&[before])), Err(RangeError::OutsideRange(before.to_owned())));
+        assert_eq!(rest.check_pairs(&pairs(&[before])), Err(RangeError::OutsideRange(before.to_owned())));
         assert_eq!(RangeCheck::new("", "a", 5).check_pairs(&pairs(&["a", "\u{10ffff}"])), Ok(()));
     }
 
@@ -194,14 +194,15 @@ mod tests {
         assert_eq!(check(&[a, a]), Err(RangeError::OutOfOrder(a.to_owned())));
         assert_eq!(check(&[b, a]), Err(RangeError::OutOfOrder(a.to_owned())));
         let mut list = RangeCheck::new(PREFIX, PREFIX, 5);
-        assert_eq!(list.pairs(&pairs(&[a, b])), Ok(()));
-        assert_eq!(list.pairs(&pairs(&[])), Ok(()));
-        assert_eq!(list.pairs(&pairs(&[b])), Err(RangeError::OutOfOrder(b.to_owned())));
+        assert_eq!(list.check_pairs(&pairs(&[a, b])), Ok(()));
+        assert_eq!(list.check_pairs(&pairs(&[])), Ok(()));
+        assert_eq!(list.check_pairs(&pairs(&[b])), Err(RangeError::OutOfOrder(b.to_owned())));
     }
 
     #[test]
     fn pairs_of_other_revisions_are_rejected() {
-        let at = |revision| RangeCheck::new(PREFIX, PREFIX, revision).pairs(&pairs(&["/registry/pods/a"]));
+        let at =
+            |revision| RangeCheck::new(PREFIX, PREFIX, revision).check_pairs(&pairs(&["/registry/pods/a"]));
         assert_eq!(at(5), Ok(()));
         assert!(matches!(at(4), Err(RangeError::OtherRevision { found: 5, at: 4, .. })));
         let unset = PbKeyValue { mod_revision: 0, ..pairs(&["/registry/pods/a"]).remove(0) };
@@ -213,8 +214,8 @@ mod tests {
     fn size_of_a_list_is_limited() {
         let mut list = RangeCheck::new(PREFIX, PREFIX, 5);
         list.bytes = STREAM_BYTES_MAX - 16;
-        assert_eq!(list.pairs(&pairs(&["/registry/pods/a"])), Ok(()));
-        assert_eq!(list.pairs(&pairs(&["/registry/pods/b"])), Err(RangeError::TooLarge));
+        assert_eq!(list.check_pairs(&pairs(&["/registry/pods/a"])), Ok(()));
+        assert_eq!(list.check_pairs(&pairs(&["/registry/pods/b"])), Err(RangeError::TooLarge));
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
             kvs: kvs(),
             ..Default::default()
         };
-        let check = |chunk: PbRangeResponse| RangeCheck::new(PREFIX, PREFIX, 5).chunk(&chunk);
+        let check = |chunk: PbRangeResponse| RangeCheck::new(PREFIX, PREFIX, 5).check_chunk(&chunk);
         assert_eq!(check(last(5, 1)), Ok(()));
         assert_eq!(check(last(9, 1)), Ok(()));
         assert_eq!(check(last(4, 1)), Err(RangeError::OldRevision { found: 4, requested: 5 }));
