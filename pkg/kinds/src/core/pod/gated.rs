@@ -98,7 +98,7 @@ const POD_STATUS: &[GatedFields] = &[
 ];
 
 pub(super) const GATED: &[GatedPath] = &[
-    GatedPath { not_through: Some("status"), ..gated_path(&[], OLD_ANNOTATIONS) },
+    gated_path(&[], OLD_ANNOTATIONS),
     gated_path(&["spec"], POD_SPEC),
     gated_path(&[], POD_STATUS),
 ];

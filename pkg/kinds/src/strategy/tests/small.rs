@@ -63,6 +63,8 @@ fn old_annotations_of_init_containers_are_dropped() {
     assert_eq!(set["spec"]["template"]["metadata"], kept);
     let template = created("podtemplates", json!({"metadata": {}, "template": {"metadata": metadata}}));
     assert_eq!(template["template"]["metadata"], kept);
+    let pod = updated("pods/status", json!({"metadata": {}}), json!({"metadata": metadata}));
+    assert_eq!(pod["metadata"]["annotations"], kept["annotations"]);
 }
 
 #[test]
