@@ -11,6 +11,8 @@ mod sizes;
 mod translation;
 mod tunnel;
 
+use std::time::Duration;
+
 use http::HeaderMap;
 use http::header::{HeaderName, SEC_WEBSOCKET_PROTOCOL};
 
@@ -22,6 +24,8 @@ pub(crate) use remote_command::Options;
 pub(crate) use translation::translate;
 pub(crate) use tunnel::tunnel;
 
+/// Timeout of the kubelet's response to the request, and then to its streams (upstream's `createStreamResponseTimeout`).
+const CREATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Value of `Upgrade` for SPDY.
 const SPDY: &str = "SPDY/3.1";
 /// Header with the protocols of SPDY streams: one line per protocol.

@@ -178,7 +178,8 @@ impl Addresses {
         if let Some(address) = requested {
             bitmap.reserve(address).await?;
             let allocated = self.allocate_object(service, family, requested, false).await;
-            if allocated.is_err() {
+            // An address that a server without bitmaps allocated stays reserved.
+            if allocated.as_ref().is_err_and(|error| !matches!(error, AddressError::Allocated)) {
                 bitmap.release(address).await;
             }
             return allocated;

@@ -14,6 +14,11 @@ pub(crate) const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
 const PASSED_BLOCK_BYTES_MAX: usize = 8 * 1024;
 /// Maximum number of frames of a block, as in the parser: a quarter more than the largest list of fields needs.
 const BLOCK_FRAMES_MAX: u32 = HEADER_LIST_BYTES_MAX / FRAME_BYTES_MAX * 5 / 4;
+/// Maximum size of the output that is prepared at once, except for the last block, in bytes.
+const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// Maximum size of a decoded block above twice the size of the block, in bytes. Huffman code saves at most 3/8, and all entries
+/// of the table together have 4 KiB, so only a block that names entries repeatedly is larger.
+const EXPANSION_BYTES_MAX: usize = 8 * 1024;
 /// Multiple of the largest list of fields that ends the connection instead of the request, as in the parser.
 const LIST_EXCESS_MAX: usize = 4;
 /// Size of the text with which a connection starts.
@@ -23,6 +28,8 @@ const FRAME_HEAD_BYTES: usize = 9;
 const PRIORITY_BYTES: usize = 5;
 
 const HEADERS: u8 = 1;
+/// Only servers may send it. The parser would decode its block.
+const PUSH_PROMISE: u8 = 5;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 0x1;
@@ -84,6 +91,10 @@ impl Filter {
             passed = passed.saturating_add(skipped);
             let rest = rest.get(skipped..).unwrap_or_default();
             let Some(head) = FrameHead::read(rest) else { return passed };
+            if head.kind == PUSH_PROMISE {
+                self.reject_frame();
+                return passed;
+            }
             if !head.starts_block() {
                 self.passing = head.frame_bytes();
                 continue;
@@ -97,16 +108,20 @@ impl Filter {
         }
     }
 
-    /// Moves complete frames from the pending bytes to the output.
+    /// Moves complete frames from the pending bytes to the output, up to [`OUTPUT_BYTES_MAX`].
     fn process_pending(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         let mut rest = pending.as_slice();
-        while !self.rejected {
+        while !self.rejected && self.output.len() < OUTPUT_BYTES_MAX {
             let (passed, behind) = rest.split_at(self.passing.min(rest.len()));
             self.passing = self.passing.saturating_sub(passed.len());
             self.output.extend_from_slice(passed);
             rest = behind;
             let Some(head) = FrameHead::read(rest) else { break };
+            if head.kind == PUSH_PROMISE {
+                self.reject_frame();
+                break;
+            }
             if self.block.is_none() && !head.starts_block() {
                 self.passing = head.frame_bytes();
                 continue;
@@ -178,6 +193,9 @@ impl Filter {
         if self.taken == self.output.len() {
             self.output = Vec::new();
             self.taken = 0;
+            if !self.pending.is_empty() && !self.rejected {
+                self.process_pending();
+            }
         }
         let rest = self.output.get(self.taken..).unwrap_or_default();
         let part = rest.get(..bytes_max).unwrap_or(rest);
@@ -278,22 +296,33 @@ impl Block {
     }
 
     /// Replaces the block by its decoded form. If its fields are larger than the limit, there is a field of the same size
-    /// in place of the rest, so that the parser rejects the request.
+    /// in place of the rest, so that the parser rejects the request. A block that expands too much becomes an invalid one,
+    /// for which the parser ends the stream.
     fn decode(&mut self, table: &mut Table) -> Result<(), BlockError> {
         let limit = usize::try_from(HEADER_LIST_BYTES_MAX).unwrap_or(usize::MAX);
         let mut decoded = Vec::new();
         let mut size = 0_usize;
+        let mut is_expanding = false;
+        let decoded_max = self.bytes.len().saturating_mul(2).saturating_add(EXPANSION_BYTES_MAX);
         table.decode(&self.bytes, &mut |name, value| {
             let before = size;
             size = size.saturating_add(hpack::field_size(name, value));
+            if is_expanding {
+                return;
+            }
             if size <= limit {
                 hpack::encode(name, value, &mut decoded);
+                is_expanding = decoded.len() > decoded_max;
             } else if before <= limit {
                 hpack::encode(b"x", &vec![b'x'; limit.saturating_sub(before)], &mut decoded);
             }
         })?;
         if size > limit.saturating_mul(LIST_EXCESS_MAX) {
             return Err(BlockError);
+        }
+        if is_expanding {
+            decoded = Vec::new();
+            hpack::encode(b"connection", b"", &mut decoded);
         }
         self.bytes = decoded;
         Ok(())

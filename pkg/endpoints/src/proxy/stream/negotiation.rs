@@ -6,9 +6,10 @@ use http::header::{CONNECTION, HeaderValue, LOCATION, UPGRADE, USER_AGENT};
 use http::{Method, Request, StatusCode};
 use hyper::upgrade::Upgraded;
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use super::outcome::Version;
-use super::{PROTOCOL_VERSION, SPDY, starts_spdy};
+use super::{CREATE_TIMEOUT, PROTOCOL_VERSION, SPDY, starts_spdy};
 use crate::header;
 use crate::proxy::url::Url;
 use crate::proxy::{Network, NetworkError};
@@ -28,6 +29,8 @@ pub(super) enum NegotiationError {
     Send { url: String, source: NetworkError },
     #[error("error sending request: Post \"{target}\": redirect not allowed")]
     Redirect { target: ForeignText },
+    #[error("Timeout occurred")]
+    Timeout,
     #[error("unable to upgrade connection: {0}")]
     Rejected(ForeignText),
     #[error("unable to upgrade connection: unable to read error from server response")]
@@ -39,8 +42,13 @@ pub(super) enum NegotiationError {
 /// Requests SPDY streams from a kubelet, with all versions of the protocol. Redirects are not followed.
 ///
 /// # Errors
-/// The kubelet does not respond, or rejects the request.
+/// The kubelet does not respond within [`CREATE_TIMEOUT`], or rejects the request.
 pub(super) async fn negotiate(network: &dyn Network, url: &Url) -> Result<SpdyConnection, NegotiationError> {
+    let connected = timeout(CREATE_TIMEOUT, connect(network, url)).await;
+    connected.unwrap_or(Err(NegotiationError::Timeout))
+}
+
+async fn connect(network: &dyn Network, url: &Url) -> Result<SpdyConnection, NegotiationError> {
     let failed = |source| NegotiationError::Send { url: url.to_string(), source };
     let request = request(url).map_err(|error| failed(error.into()))?;
     let mut response = network.send_dedicated(url.trust, request).await.map_err(failed)?;

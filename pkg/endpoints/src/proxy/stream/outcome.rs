@@ -117,7 +117,10 @@ fn of_status(message: &[u8]) -> Outcome {
             let code = text(cause, "message");
             let invalid =
                 || broken(&format!("invalid exit code value {}", ForeignText::from(&*code).quoted()));
-            code.parse().map_or_else(|_| invalid(), Outcome::ExitCode)
+            // Go accepts no sign.
+            let number =
+                Some(&*code).filter(|code| !code.starts_with('+')).and_then(|code| code.parse().ok());
+            number.map_or_else(invalid, Outcome::ExitCode)
         }
         "Failure" => Outcome::Failure(text(&status, "message")),
         _ => broken("unknown error"),
@@ -152,6 +155,10 @@ mod tests {
         check(
             &exit(r#"{"causes":[{"reason":"ExitCode","message":"256"}]}"#),
             failure("error stream protocol error: invalid exit code value \"256\""),
+        );
+        check(
+            &exit(r#"{"causes":[{"reason":"ExitCode","message":"+42"}]}"#),
+            failure("error stream protocol error: invalid exit code value \"+42\""),
         );
         check("{}", failure("error stream protocol error: unknown error"));
         assert!(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use super::CREATE_TIMEOUT;
 use super::outcome::{Outcome, Version};
 use super::relay::{Outputs, TICK, Translator};
 use super::sizes::Sizes;
@@ -13,8 +14,6 @@ use crate::proxy::spdy::{
 use crate::websocket::frame::{self, NORMAL, PROTOCOL_ERROR};
 use crate::websocket::{Input, Opcode, Piece, Received};
 
-/// Timeout until the kubelet has accepted the streams (upstream's `createStreamResponseTimeout`).
-const CREATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time without a message from or to the client (upstream's `defaultIdleConnectionTimeout`).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 60 * 60);
 /// Maximum size of the kubelet's error stream, in bytes.

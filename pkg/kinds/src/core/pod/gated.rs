@@ -97,8 +97,5 @@ const POD_STATUS: &[GatedFields] = &[
     gated_by(Gate::CSIVolumeHealth, &[&["status", "volumeHealth"]]),
 ];
 
-pub(super) const GATED: &[GatedPath] = &[
-    gated_path(&[], OLD_ANNOTATIONS),
-    gated_path(&["spec"], POD_SPEC),
-    gated_path(&[], POD_STATUS),
-];
+pub(super) const GATED: &[GatedPath] =
+    &[gated_path(&[], OLD_ANNOTATIONS), gated_path(&["spec"], POD_SPEC), gated_path(&[], POD_STATUS)];

@@ -22,7 +22,13 @@ fn filtered(input: &[u8], size: usize) -> (Vec<u8>, bool) {
     for piece in input.chunks(size) {
         let unchanged = filter.accept(piece);
         passed.extend_from_slice(&piece[..unchanged]);
-        passed.extend_from_slice(filter.next_output(usize::MAX));
+        loop {
+            let part = filter.next_output(usize::MAX).to_vec();
+            if part.is_empty() {
+                break;
+            }
+            passed.extend(part);
+        }
         if filter.rejected {
             break;
         }
@@ -106,9 +112,7 @@ fn decoded_block_keeps_its_priority_and_end() {
 
 #[test]
 fn list_above_the_limit_stays_above_it() {
-    // 1,200 fields of 1,000 bytes that are in the table.
-    let field = [&[0x40, 1, b'a', 0x7f, 0xe9, 0x06][..], &[b'v'; 1000]].concat();
-    let block = [field, vec![0xbe; 1200], large_block(8192)].concat();
+    let block: Vec<u8> = (0..1100).flat_map(|_| large_block(1000)).collect();
     let input = connection(&split(&block, 16_384));
     let (passed, rejected) = filtered(&input, input.len());
     assert!(!rejected);
@@ -118,6 +122,58 @@ fn list_above_the_limit_stays_above_it() {
         passed[PREFACE_BYTES..].chunks(16_393).flat_map(|frame| frame[9..].to_vec()).collect();
     Table::default().decode(&block, &mut |name, value| size += hpack::field_size(name, value)).unwrap();
     assert!(size > limit && size < limit + 100, "{size}");
+}
+
+#[test]
+fn block_that_repeats_an_entry_becomes_invalid() {
+    let mut invalid = Vec::new();
+    hpack::encode(b"connection", b"", &mut invalid);
+    let field = [&[0x40, 1, b'a', 0x7f, 0xe9, 0x06][..], &[b'v'; 1000]].concat();
+    let frames = [
+        vec![frame(HEADERS, END_HEADERS, &field)],
+        split(&large_block(9000), 16_384),
+        vec![frame(HEADERS, END_HEADERS, &[0xbe; 20])],
+    ];
+    let expected = [
+        vec![frame(HEADERS, END_HEADERS, &field)],
+        split(&large_block(9000), 16_384),
+        vec![frame(HEADERS, END_HEADERS, &invalid)],
+    ];
+    check(&connection(&frames.concat()), &connection(&expected.concat()), false);
+}
+
+#[test]
+fn output_is_bounded_until_it_is_taken() {
+    let field = [&[0x40, 1, b'a', 0x7f, 0xe9, 0x06][..], &[b'v'; 1000]].concat();
+    let frames = [
+        vec![frame(HEADERS, END_HEADERS, &field)],
+        split(&large_block(9000), 16_384),
+        vec![frame(HEADERS, END_HEADERS, &[0xbe; 8]); 1000],
+    ];
+    let mut filter = Filter::default();
+    filter.accept(&connection(&frames.concat()));
+    let mut count = 0_usize;
+    loop {
+        assert!(filter.output.len() < OUTPUT_BYTES_MAX + 10_000, "{}", filter.output.len());
+        let part = filter.next_output(16_384).len();
+        count += part;
+        if part == 0 {
+            break;
+        }
+    }
+    assert!(count > 1000 * 8 * 1000, "{count}");
+}
+
+#[test]
+fn push_promise_ends_the_connection() {
+    let mut rejection = Vec::new();
+    write_frame(HEADERS, 0, [0; 4], &[], &mut rejection);
+    write_frame(PING, 0, [0; 4], &[0; 8], &mut rejection);
+    let promise = frame(PUSH_PROMISE, END_HEADERS, &[&[0, 0, 0, 2][..], SMALL].concat());
+    check(&connection(&[promise.clone()]), &connection(&[rejection.clone()]), true);
+    let large = split(&large_block(9000), 16_384);
+    let after_large = [large.clone(), vec![promise]].concat();
+    check(&connection(&after_large), &connection(&[large, vec![rejection]].concat()), true);
 }
 
 #[test]
@@ -151,7 +207,7 @@ fn interrupted_block_ends_the_connection() {
 }
 
 #[test]
-fn frames_that_the_parser_rejects_pass() {
+fn invalid_frames_reach_the_parser() {
     let invalid = [
         frame(CONTINUATION, END_HEADERS, SMALL),
         frame(HEADERS, END_HEADERS, &[0x82; 16_385]),
