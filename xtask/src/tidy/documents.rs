@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn unlisted_page_is_found() {
         let files = pages(&[(BOOK, "- [a](a.md)"), ("docs/a.md", ""), ("docs/b/c.md", "")]);
-        assert_eq!(findings(&files, |_| false), ["docs/b/c.md: is not listed in docs/SUMMARY.md"]);
+        assert_eq!(findings(&files, |_| false), ["docs/b/c.md is not listed in docs/SUMMARY.md"]);
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(found("[x](b.md), `[y](c.md)`"), ["docs/a.md:1: b.md does not exist"]);
         assert_eq!(
             found("# A b\n[x](#a-b) [y](a.md#c)"),
-            ["docs/a.md:2: a.md#c the page has no such heading"]
+            ["docs/a.md:2: a.md#c: the page has no such heading"]
         );
         assert_eq!(found("[x](../deploy) [y](https://example.com)"), Vec::<String>::new());
     }
