@@ -170,7 +170,7 @@ fn push_promise_ends_the_connection() {
     write_frame(HEADERS, 0, [0; 4], &[], &mut rejection);
     write_frame(PING, 0, [0; 4], &[0; 8], &mut rejection);
     let promise = frame(PUSH_PROMISE, END_HEADERS, &[&[0, 0, 0, 2][..], SMALL].concat());
-    check(&connection(&[promise.clone()]), &connection(&[rejection.clone()]), true);
+    check(&connection(std::slice::from_ref(&promise)), &connection(std::slice::from_ref(&rejection)), true);
     let large = split(&large_block(9000), 16_384);
     let after_large = [large.clone(), vec![promise]].concat();
     check(&connection(&after_large), &connection(&[large, vec![rejection]].concat()), true);
