@@ -32,7 +32,9 @@ class Checks:
     """Compares replicas with each other, with acknowledged writes and with the state of the last check."""
 
     def __init__(self, etcd: Etcd, report: Report, directory: str) -> None:
-        self.etcd, self.report, self.directory = etcd, report, directory
+        self.etcd = etcd
+        self.report = report
+        self.directory = directory
         self.allocated: Object = {}
         self.events: set[str] = set()
         self.deletions = 0
@@ -118,7 +120,8 @@ class Checks:
 
     def idle(self, replicas: list[Replica], seconds: float, upstream: bool) -> None:
         """An idle cluster has only expected writes, and leases keep their holders."""
-        before, revision = self.holders(replicas[0]), self.etcd.revision()
+        before = self.holders(replicas[0])
+        revision = self.etcd.revision()
         time.sleep(seconds)
         writes = self.etcd.writes(revision)
         after = self.holders(replicas[0])

@@ -68,7 +68,8 @@ class Client:
         """Sends a request until it gets a response other than 429 with Retry-After, for at most `REQUEST_MAX`.
 
         If an earlier attempt got no response (`unanswered`), the caller verifies its effect."""
-        start, unanswered = time.monotonic(), False
+        start = time.monotonic()
+        unanswered = False
         data = None if body is None else json.dumps(body).encode()
         while True:
             try:
@@ -76,7 +77,9 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 self.counts.repeated[f"no response ({type(error).__name__})"] += 1
-                unanswered, response, again = True, Response(0, repr(error).encode()), True
+                unanswered = True
+                response = Response(0, repr(error).encode())
+                again = True
             if not again or time.monotonic() - start > REQUEST_MAX:
                 break
             time.sleep(PAUSE)

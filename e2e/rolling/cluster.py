@@ -18,7 +18,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TOOLS = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "tools", "bin")
 SLOTS = 3
-START_MAX, STOP_MAX, TOOL_MAX = 120.0, 90.0, 60.0
+START_MAX = 120.0
+STOP_MAX = 90.0
+TOOL_MAX = 60.0
 POLL = 0.1
 # Interval of haproxy's health checks. Two failed ones take a replica out.
 CHECK = "500ms"
@@ -75,8 +77,10 @@ class Etcd:
     """An etcd with one member."""
 
     def __init__(self, directory: str, ports: Ports) -> None:
-        client, peer = ports.free(), ports.free()
-        self.url, peer_url = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
+        client = ports.free()
+        peer = ports.free()
+        self.url = f"http://127.0.0.1:{client}"
+        peer_url = f"http://127.0.0.1:{peer}"
         # Only processes end here, never the machine. The page cache keeps the data.
         args = ["--data-dir", os.path.join(directory, "etcd"), "--listen-client-urls", self.url,
                 "--advertise-client-urls", self.url, "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls",
@@ -92,7 +96,9 @@ class Etcd:
 
     def writes(self, after: int) -> collections.Counter[str]:
         """Returns the number of writes by key after a revision."""
-        last, found, seen = self.revision(), collections.Counter[str](), after
+        last = self.revision()
+        found = collections.Counter[str]()
+        seen = after
         watch = subprocess.Popen(
             self._command("watch", "--prefix", "", "--rev", str(after + 1), "-w", "json"), stdout=subprocess.PIPE)
         assert watch.stdout is not None
@@ -126,7 +132,9 @@ class Replica:
     """One of the three places behind the balancer. Its program changes, its addresses stay."""
 
     def __init__(self, slot: int, directory: str, ports: Ports, keys: Keys, etcd: Etcd) -> None:
-        self.slot, self.port, self.directory = slot, ports.free(), os.path.join(directory, f"replica-{slot}")
+        self.slot = slot
+        self.port = ports.free()
+        self.directory = os.path.join(directory, f"replica-{slot}")
         os.makedirs(self.directory)
         self.log_path = os.path.join(self.directory, "log")
         # Replicas share the host name, from which their identity follows. They therefore share one identity lease.
@@ -188,7 +196,8 @@ class Balancer:
     """haproxy with the configuration of `deploy/haproxy` and local ports."""
 
     def __init__(self, directory: str, ports: Ports, replicas: list[Replica]) -> None:
-        self.port, self.control = ports.free(), os.path.join(directory, "haproxy.sock")
+        self.port = ports.free()
+        self.control = os.path.join(directory, "haproxy.sock")
         with open(os.path.join(ROOT, "deploy", "haproxy", "haproxy.cfg")) as f:
             text = f.read()
         changes = {"bind :6443": f"bind 127.0.0.1:{self.port}", "inter 2s": f"inter {CHECK}",
@@ -231,7 +240,8 @@ class WebhookServer:
 
     def __init__(self, directory: str, ports: Ports) -> None:
         self.port = ports.free()
-        key, certificate = os.path.join(directory, "hooks.key"), os.path.join(directory, "hooks.crt")
+        key = os.path.join(directory, "hooks.key")
+        certificate = os.path.join(directory, "hooks.crt")
         run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
             "-subj", "/CN=hooks", "-addext", "subjectAltName=IP:127.0.0.1")
         with open(certificate, "rb") as f:

@@ -33,7 +33,8 @@ class Report:
     """Failed checks. Threads share it."""
 
     def __init__(self) -> None:
-        self.lock, self.failures = threading.Lock(), 0
+        self.lock = threading.Lock()
+        self.failures = 0
 
     def log(self, text: str) -> None:
         print(time.strftime("%H:%M:%S"), text, flush=True)
@@ -49,7 +50,10 @@ class Gate:
     """Lets the loads run, or keeps them between two steps."""
 
     def __init__(self) -> None:
-        self.changed, self.is_open, self.ended, self.busy = threading.Condition(), False, False, 0
+        self.changed = threading.Condition()
+        self.is_open = False
+        self.ended = False
+        self.busy = 0
 
     def enter(self) -> bool:
         """Waits until the gate is open. False at the end of the test."""
@@ -85,7 +89,10 @@ class Load(threading.Thread):
 
     def __init__(self, name: str, port: int, rate: float, gate: Gate, report: Report) -> None:
         super().__init__(name=name, daemon=True)
-        self.client, self.interval, self.gate, self.report = Client(port), 1 / rate, gate, report
+        self.client = Client(port)
+        self.interval = 1 / rate
+        self.gate = gate
+        self.report = report
         # The same steps in every run.
         self.random = random.Random(name)
 
@@ -156,7 +163,9 @@ class Objects(Load):
 
     def __init__(self, kind: str, writer: int, port: int, rate: float, gate: Gate, report: Report) -> None:
         super().__init__(f"{kind}-{writer}", port, rate, gate, report)
-        self.kind, self.number, self.deletions = KINDS[kind], 0, 0
+        self.kind = KINDS[kind]
+        self.number = 0
+        self.deletions = 0
         self.live: dict[str, Object] = {}
         self.deleted: collections.deque[str] = collections.deque(maxlen=DELETED_MAX)
 
@@ -232,7 +241,8 @@ class Objects(Load):
 
     def compare(self, item: Object, where: str) -> None:
         """Compares an object with its last acknowledged state."""
-        meta, last = item["metadata"], self.live[item["metadata"]["name"]]["metadata"]
+        meta = item["metadata"]
+        last = self.live[item["metadata"]["name"]]["metadata"]
         found = (meta["uid"], meta["resourceVersion"], step_of(item))
         wanted = (last["uid"], last["resourceVersion"], step_of(self.live[meta["name"]]))
         if found != wanted:
@@ -255,7 +265,9 @@ class Scale(Load):
 
     def __init__(self, writer: int, port: int, rate: float, gate: Gate, report: Report) -> None:
         super().__init__(f"scaled-{writer}", port, rate, gate, report)
-        self.path, self.replicas, self.scale = f"{DEPLOYMENTS}/{self.name}", 0, Object()
+        self.path = f"{DEPLOYMENTS}/{self.name}"
+        self.replicas = 0
+        self.scale = Object()
 
     def step(self) -> None:
         if not self.scale:
@@ -288,7 +300,9 @@ class Lease(Load):
 
     def __init__(self, writer: int, port: int, gate: Gate, report: Report) -> None:
         super().__init__(f"leader-{writer}", port, 1.0, gate, report)
-        self.lease, self.renewed, self.longest = Object(), 0.0, 0.0
+        self.lease = Object()
+        self.renewed = 0.0
+        self.longest = 0.0
 
     def step(self) -> None:
         spec = {"holderIdentity": self.name, "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 0,
@@ -305,7 +319,9 @@ class Lease(Load):
         if not self.expect(response, {200, 201}, "renew"):
             return
         gap = time.monotonic() - self.renewed if self.renewed else 0.0
-        self.lease, self.renewed, self.longest = response.json(), time.monotonic(), max(self.longest, gap)
+        self.lease = response.json()
+        self.renewed = time.monotonic()
+        self.longest = max(self.longest, gap)
         if self.lease["spec"] != spec:
             self.report.fail(f"{self.name} has {self.lease['spec']} after a renewal with {spec}")
         if gap > LEASE_SECONDS:
@@ -323,14 +339,17 @@ class Share:
 # About four fifths of the steps of `Objects` are writes.
 SHARES = [Share("map", 5, 0.36), Share("hooked", 2, 0.12), Share("service", 4, 0.27), Share("widget", 4, 0.27),
           Share("deployment", 1, 0.06)]
-SCALERS, SCALER_SHARE, LEADERS = 2, 0.05, 8
+SCALERS = 2
+SCALER_SHARE = 0.05
+LEADERS = 8
 
 
 class Loads:
     """All loads. Leaders have a gate of their own, because leases are also renewed in an idle cluster."""
 
     def __init__(self, port: int, rate: float, report: Report) -> None:
-        self.gate, self.leader_gate = Gate(), Gate()
+        self.gate = Gate()
+        self.leader_gate = Gate()
         self.objects = [Objects(s.kind, n, port, rate * s.share / s.writers, self.gate, report)
                         for s in SHARES for n in range(s.writers)]
         self.scales = [Scale(n, port, rate * SCALER_SHARE, self.gate, report) for n in range(SCALERS)]

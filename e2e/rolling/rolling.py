@@ -44,16 +44,20 @@ class Migration:
     """The cluster, its load and the steps of the migration."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.args, self.report = args, Report()
+        self.args = args
+        self.report = Report()
         self.directory = tempfile.mkdtemp(prefix="rolling-")
-        ports, keys = Ports(args.first_port), Keys(self.directory)
-        self.etcd, self.hooks = Etcd(self.directory, ports), WebhookServer(self.directory, ports)
+        ports = Ports(args.first_port)
+        keys = Keys(self.directory)
+        self.etcd = Etcd(self.directory, ports)
+        self.hooks = WebhookServer(self.directory, ports)
         self.replicas = [Replica(slot, self.directory, ports, keys, self.etcd) for slot in range(SLOTS)]
         self.balancer = Balancer(self.directory, ports, self.replicas)
         self.loads = Loads(self.balancer.port, args.rate, self.report)
         self.checks = Checks(self.etcd, self.report, self.directory)
         # Seconds under load until the last check, and the start of the load since then.
-        self.loaded, self.opened = 0.0, 0.0
+        self.loaded = 0.0
+        self.opened = 0.0
         self.old = [Release("old", binary, tuple(shlex.split(args.old_flags))) for binary in args.old]
         self.new = [Release("new", binary, tuple(shlex.split(args.new_flags))) for binary in args.new]
 
@@ -86,7 +90,8 @@ class Migration:
         return denied.status == 403 and replica.client.call("GET", WIDGETS).status == 200
 
     def replace(self, slot: int, releases: list[Release]) -> None:
-        replica, start = self.replicas[slot], time.monotonic()
+        replica = self.replicas[slot]
+        start = time.monotonic()
         name = replica.name
         status = replica.stop()
         if status != 0:

@@ -1,7 +1,7 @@
-//! Runs the command blocks of README, `docs`, `deploy` and `clients` like a reader: the blocks of a page share a shell and a
+//! Runs the command blocks of README, `docs`, `deploy` and `clients` as a reader would: the blocks of a page share a shell and a
 //! working directory. A block whose first line is `# Not tested: REASON` is skipped.
 //!
-//! - `sh server` marks a command that keeps running. Its line `export NAME=VALUE` is evaluated, like a reader pastes it.
+//! - `sh server` marks a command that keeps running. Its line `export NAME=VALUE` is evaluated, as if the reader pasted it.
 //! - Other pages have a fork of one test server as their cluster.
 //! - Well-known ports and paths below `/tmp` are replaced, because other programs of the machine may use them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -55,15 +55,15 @@ until_ready() {
 #[test]
 fn command_blocks_of_pages_pass() {
     let server = TestServer::start(&[]);
-    let sessions: Vec<Session> =
-        documents::pages().into_iter().filter_map(|page| Session::new(page, &server)).collect();
-    let sessions = Mutex::new(sessions);
+    let runs: Vec<PageRun> =
+        documents::pages().into_iter().filter_map(|page| PageRun::new(page, &server)).collect();
+    let runs = Mutex::new(runs);
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                while let Some(session) = { sessions.lock().unwrap().pop() } {
-                    let failure = session.run();
+                while let Some(page) = { runs.lock().unwrap().pop() } {
+                    let failure = page.run();
                     failures.lock().unwrap().extend(failure);
                 }
             });
@@ -74,7 +74,7 @@ fn command_blocks_of_pages_pass() {
 }
 
 /// A page with command blocks, and its cluster.
-struct Session {
+struct PageRun {
     page: PathBuf,
     blocks: Vec<Block>,
     /// Keeps the cluster alive.
@@ -84,7 +84,7 @@ struct Session {
     address: String,
 }
 
-impl Session {
+impl PageRun {
     /// Reads a page and forks a cluster for it; `None` if it has no block that is run. Prints the reasons of those that are
     /// skipped.
     fn new(page: PathBuf, server: &TestServer) -> Option<Self> {
@@ -97,13 +97,13 @@ impl Session {
             }
         }
         blocks.retain(|block| block.untested().is_none());
-        (!blocks.is_empty()).then(|| Session::with_blocks(page, blocks, server))
+        (!blocks.is_empty()).then(|| PageRun::with_blocks(page, blocks, server))
     }
 
     fn with_blocks(page: PathBuf, blocks: Vec<Block>, server: &TestServer) -> Self {
         let (fork, kubeconfig) = server.ask("fork");
         let address = server.address.clone();
-        Session { page, blocks, _fork: fork, kubeconfig: kubeconfig.to_string(), address }
+        PageRun { page, blocks, _fork: fork, kubeconfig: kubeconfig.to_string(), address }
     }
 
     /// Runs the blocks, and returns the output if one fails.
@@ -174,9 +174,9 @@ impl Reader {
         script
     }
 
-    fn run(&self, session: &Session, script: &str) -> process::Finished {
+    fn run(&self, page: &PageRun, script: &str) -> process::Finished {
         let file = self.path("kubeconfig");
-        std::fs::write(&file, &session.kubeconfig).unwrap();
+        std::fs::write(&file, &page.kubeconfig).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let path =
             format!("{}:{}:{path}", self.path("bin").display(), tools::target().join("tools/bin").display());
@@ -189,10 +189,10 @@ impl Reader {
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
             .env("KUBECONFIG", file)
-            .env("MAINSTAY_TESTSERVER", &session.address)
+            .env("MAINSTAY_TESTSERVER", &page.address)
             .env("ETCDCTL_API", "3")
             .env("ETCDCTL_ENDPOINTS", etcd("2379"))
-            .env("PAGE", &session.page)
+            .env("PAGE", &page.page)
             .env_remove("XDG_DATA_HOME");
         for name in ["ETCD_LISTEN_CLIENT_URLS", "ETCD_ADVERTISE_CLIENT_URLS"] {
             command.env(name, etcd("2379"));
@@ -240,6 +240,6 @@ fn parts_of_numbers_stay() {
 fn failing_block_is_named() {
     let server = TestServer::start(&[]);
     let blocks = documents::blocks("```sh\ntrue\n```\n\n```sh\nfalse\n```\n");
-    let failure = Session::with_blocks("page.md".into(), blocks, &server).run().unwrap();
+    let failure = PageRun::with_blocks("page.md".into(), blocks, &server).run().unwrap();
     assert!(failure.contains("page.md:6: exit code 1"), "{failure}");
 }

@@ -16,21 +16,26 @@ const ETCD_STUB_URLS: &str = "listen-client-urls";
 /// Endings of flags that name a file or a directory.
 const PATH_ENDINGS: [&str; 7] = ["-file", "-dir", "cafile", "certfile", "keyfile", "-config", "-from"];
 
-/// The shell has no completion script.
+/// There is no completion script.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("completion needs one of the shells bash, zsh and fish, got \"{0}\"")]
-pub(crate) struct UnknownShellError(String);
+pub(crate) enum ShellError {
+    #[error("completion needs one of the shells bash, zsh and fish")]
+    None,
+    #[error("completion needs one of the shells bash, zsh and fish, got \"{0}\"")]
+    Unknown(String),
+}
 
 /// Returns the script of a shell.
 ///
 /// # Errors
 /// There is none for this shell.
-pub(crate) fn script(shell: &str) -> Result<Vec<u8>, UnknownShellError> {
+pub(crate) fn script(shell: &str) -> Result<Vec<u8>, ShellError> {
     let shell = match shell {
         "bash" => Shell::Bash,
         "zsh" => Shell::Zsh,
         "fish" => Shell::Fish,
-        other => return Err(UnknownShellError(other.to_owned())),
+        "" => return Err(ShellError::None),
+        other => return Err(ShellError::Unknown(other.to_owned())),
     };
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut command(), PROGRAM, &mut out);
@@ -109,5 +114,7 @@ mod tests {
     fn other_shells_are_reported() {
         let expected = "completion needs one of the shells bash, zsh and fish, got \"csh\"";
         assert_eq!(script("csh").unwrap_err().to_string(), expected);
+        let expected = "completion needs one of the shells bash, zsh and fish";
+        assert_eq!(script("").unwrap_err().to_string(), expected);
     }
 }

@@ -6,7 +6,7 @@ use controlplane::run::version;
 /// upstream supports for tests; it has no effect here.
 pub(crate) fn version_output(flag: &str) -> Option<String> {
     match flag {
-        "raw" => Some(format!("{:?}", version())),
+        "raw" => Some(version().go_syntax()),
         flag if crate::flags::switch(flag).unwrap_or(false) => {
             let version = version();
             Some(line(&version.git_version, version.git_commit, version.build_date))
@@ -38,7 +38,7 @@ mod tests {
         };
         check("true", Some("Kubernetes v1.37."));
         check("1", Some("Kubernetes v1.37."));
-        check("raw", Some("VersionInfo {"));
+        check("raw", Some("version.Info{Major:\"1\", Minor:\"37\", EmulationMajor:\"1\""));
         check("false", None);
         check("v1.2.3", None);
     }

@@ -3,8 +3,7 @@
 //! The parser keeps buffers of the size of a connection's largest blocks: the buffer for Huffman codes, and, for each
 //! pseudo-header in its dynamic table, the block that contained it. A client could retain 100 MiB per connection that way.
 //! So once a block is larger than 8 KiB, the parser gets the connection's blocks decoded: without Huffman code and without
-//! additions to its table. Until then, blocks pass unchanged, and the filter only
-//! tracks the dynamic table.
+//! additions to its table. Until then, blocks pass unchanged, and the filter only tracks the dynamic table.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 pub(crate) mod filter;

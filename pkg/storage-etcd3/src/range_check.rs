@@ -21,7 +21,7 @@ pub(crate) enum RangeError {
     OldRevision { found: Revision, requested: Revision },
     #[error("etcd returned {found} keys in a list of at most {limit}")]
     TooManyKeys { found: usize, limit: usize },
-    #[error("etcd returned a part of a list without keys before its end")]
+    #[error("etcd returned an empty part before the end of a list")]
     EmptyChunk,
     #[error("etcd returned {received} of {count} keys of a list")]
     WrongCount { received: u64, count: i64 },
@@ -43,7 +43,7 @@ pub(crate) struct RangeCheck {
 }
 
 impl RangeCheck {
-    /// A list of the keys from `start` to the end of `prefix` at a revision.
+    /// Creates the check of a list of the keys from `start` to the end of `prefix` at a revision.
     pub(crate) fn new(prefix: &str, start: &str, revision: Revision) -> Self {
         RangeCheck {
             start: start.as_bytes().to_vec(),
@@ -132,7 +132,7 @@ fn check_revision(found: Revision, requested: Revision) -> Result<(), RangeError
     if found < requested { Err(RangeError::OldRevision { found, requested }) } else { Ok(()) }
 }
 
-/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
+/// Returns the end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
 pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     while let Some(last) = end.pop() {

@@ -178,16 +178,23 @@ impl Storage for Etcd {
             .with_limit(limit)
             .with_revision(options.revision);
         // A long list is no reason to abandon a member, so an attempt may use the whole time.
-        let response =
-            match self.range(Budget::once(self.options.list_timeout), Effect::Repeatable, start, range).await
-            {
-                Ok(response) => response,
-                Err(failure) => return Err(self.error_at(failure, options.revision).await),
-            };
+        let list = async |member: Arc<Member>| {
+            let response = member.kv().get(start, Some(range.clone())).await?;
+            Ok((member, response.0))
+        };
+        let budget = Budget::once(self.options.list_timeout);
+        let (member, response) = match self.members.call(budget, Effect::Repeatable, list).await {
+            Ok(listed) => listed,
+            Err(failure) => return Err(self.error_at(failure, options.revision).await),
+        };
         let revision = revision_of(response.header).map_err(CallError::into_error)?;
         PageRequest { prefix, start, revision: options.revision, limit: options.limit }
             .check(&response, revision)
-            .map_err(|error| CallError::Malformed(error).into_error())?;
+            .map_err(|error| {
+                let failure = CallError::Malformed(error);
+                self.members.suspect(&member, &failure);
+                failure.into_error()
+            })?;
         let read_count = response.kvs.len();
         let visible = response.kvs.into_iter().filter(|kv| !self.members.foreign_keys.contain(kv));
         let kvs = visible.map(key_value).collect::<Result<Vec<_>, _>>()?;

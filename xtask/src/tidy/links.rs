@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::workspace::{Package, Workspace};
 
-/// Names that a path can start with in every file. Links use few names of Rust's prelude.
+/// Names that a path can start with in every file. Includes the prelude names that links use.
 const ROOTS: [&str; 7] = ["Future", "Option", "Self", "Vec", "crate", "self", "super"];
 /// Crates of Rust itself.
 const STANDARD: [&str; 3] = ["alloc", "core", "std"];

@@ -69,7 +69,7 @@ impl Window {
         self.classes.get(class as usize).unwrap_or(first)
     }
 
-    /// Counts a request of `kind` that finished `took` after it was due.
+    /// Counts a request of `kind` that finished `duration` after it was due.
     pub(crate) fn ended(&self, kind: Kind, duration: Duration, error: Option<String>) {
         let counts = self.of(kind);
         counts.ended.fetch_add(1, Relaxed);

@@ -44,6 +44,12 @@ async fn define(client: &Client, max: u64) {
     until(client, ("POST", LIMITS, limit), |code, _| code == 201).await;
 }
 
+/// Creates a policy and its binding. `kind` is `validating` or `mutating`.
+async fn bind(client: &Client, kind: &str, policy: Value, binding: Value) {
+    client.ok("POST", &format!("{GROUP}/{kind}admissionpolicies"), policy).await;
+    client.ok("POST", &format!("{GROUP}/{kind}admissionpolicybindings"), binding).await;
+}
+
 fn rule(group: &str, plural: &str) -> Value {
     let rule = json!({
         "apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [plural],
@@ -66,12 +72,11 @@ async fn params_of_custom_kinds_are_current() {
         "validations": [{"expression": "size(object.metadata.name) <= params.max",
                          "messageExpression": "params.kind + ' ' + string(params.max)"}],
     }});
-    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicies"), policy).await;
     let binding = json!({"metadata": {"name": "b"}, "spec": {
         "policyName": "p", "validationActions": ["Deny"],
         "paramRef": {"name": "l", "parameterNotFoundAction": "Deny"},
     }});
-    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicybindings"), binding).await;
+    bind(&client, "validating", policy, binding).await;
     let dry = format!("{MAPS}?dryRun=All");
     let refused = until(&client, ("POST", &dry, map("long")), |code, _| code == 422).await;
     let head =
@@ -105,9 +110,8 @@ async fn custom_resources_are_merged_by_their_schema() {
             "matchConstraints": rule("example.com", "limits"), "matchConditions": [condition],
             "mutations": [mutation], "reinvocationPolicy": "Never",
         }});
-        client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicies"), policy).await;
         let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name}});
-        client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicybindings"), binding).await;
+        bind(&client, "mutating", policy, binding).await;
     };
     mutate("a", "Object{max: 7, metadata: Object.metadata{labels: {'b': 'c'}}}").await;
     mutate("d", "Object{list: ['x']}").await;
@@ -133,12 +137,11 @@ async fn named_params_apply_at_once() {
         "paramKind": {"apiVersion": "v1", "kind": "Secret"}, "matchConstraints": rule("", "configmaps"),
         "mutations": [mutation], "reinvocationPolicy": "Never",
     }});
-    client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicies"), policy).await;
     let binding = json!({"metadata": {"name": "b"}, "spec": {
         "policyName": "p",
         "paramRef": {"name": "s", "namespace": "default", "parameterNotFoundAction": "Deny"},
     }});
-    client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicybindings"), binding).await;
+    bind(&client, "mutating", policy, binding).await;
     let dry = format!("{MAPS}?dryRun=All");
     until(&client, ("POST", &dry, map("a")), |code, _| code >= 400).await;
     let secrets = "/api/v1/namespaces/default/secrets";
@@ -164,13 +167,12 @@ async fn selected_params_follow_their_labels() {
         "matchConstraints": rule("", "configmaps"),
         "validations": [{"expression": "size(object.metadata.name) <= params.max"}],
     }});
-    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicies"), policy).await;
     let selector = json!({"matchLabels": {"on": "1"}});
     let binding = json!({"metadata": {"name": "b"}, "spec": {
         "policyName": "p", "validationActions": ["Deny"],
         "paramRef": {"selector": selector, "parameterNotFoundAction": "Allow"},
     }});
-    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicybindings"), binding).await;
+    bind(&client, "validating", policy, binding).await;
     let dry = format!("{MAPS}?dryRun=All");
     let label = async |name: &str, value: Value| {
         client.ok("PATCH", &format!("{LIMITS}/{name}"), json!({"metadata": {"labels": {"on": value}}})).await

@@ -1,5 +1,6 @@
 //! `/version`: public build information (`version.Info`).
 
+use apimachinery::go_quote::Quoted;
 use component_base::features::{Effective, Release};
 use serde::Serialize;
 
@@ -58,6 +59,28 @@ impl VersionInfo {
             platform: format!("{}/{}", std::env::consts::OS, go_architecture(std::env::consts::ARCH)),
         }
     }
+
+    /// Returns all fields in the syntax of Go's `%#v`, as `--version=raw` prints them.
+    #[must_use]
+    pub fn go_syntax(&self) -> String {
+        let fields = [
+            ("Major", self.major.as_str()),
+            ("Minor", &self.minor),
+            ("EmulationMajor", &self.emulation_major),
+            ("EmulationMinor", &self.emulation_minor),
+            ("MinCompatibilityMajor", &self.min_compatibility_major),
+            ("MinCompatibilityMinor", &self.min_compatibility_minor),
+            ("GitVersion", &self.git_version),
+            ("GitCommit", self.git_commit),
+            ("GitTreeState", self.git_tree_state),
+            ("BuildDate", self.build_date),
+            ("GoVersion", self.go_version),
+            ("Compiler", self.compiler),
+            ("Platform", &self.platform),
+        ];
+        let fields = fields.map(|(name, value)| format!("{name}:{}", Quoted(value)));
+        format!("version.Info{{{}}}", fields.join(", "))
+    }
 }
 
 fn go_architecture(name: &str) -> &str {
@@ -73,6 +96,14 @@ fn go_architecture(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn raw_version_is_in_go_syntax() {
+        let raw = VersionInfo::of_this_build().go_syntax();
+        let expected = "version.Info{Major:\"1\", Minor:\"37\", EmulationMajor:\"1\", ";
+        assert!(raw.starts_with(expected), "{raw}");
+        assert!(raw.contains(", GoVersion:\"rust1."), "{raw}");
+    }
 
     #[test]
     fn git_version_has_both_versions() {

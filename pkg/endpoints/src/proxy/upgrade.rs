@@ -36,24 +36,25 @@ pub(crate) async fn upgrade(
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return rejection(response, parts.version);
     }
-    let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
+    let client = upgraded_by_client(connection)?;
     let backend = hyper::upgrade::on(&mut response);
-    let tunnel = Tunnel::default();
-    let shutdown = shutdown.clone();
-    let open = tunnel.guard();
-    tokio::spawn(async move {
-        copy_bidirectional(client, backend, shutdown).await;
-        drop(open);
-    });
     let mut head = response.into_parts().0.headers;
     // Such a response has no body (RFC 9110, 8.6).
     head.remove(CONTENT_LENGTH);
     head.remove(TRANSFER_ENCODING);
     let empty_body = crate::response::full(bytes::Bytes::new());
     let mut response = into_response(StatusCode::SWITCHING_PROTOCOLS, head, empty_body);
-    response.extensions_mut().insert(tunnel);
+    Tunnel::spawn(&mut response, copy_bidirectional(client, backend, shutdown.clone()));
     response.extensions_mut().insert(UnchangedHead);
     Ok(response)
+}
+
+/// Returns the client's connection after the response.
+///
+/// # Errors
+/// 500 for a connection that cannot be upgraded, such as HTTP/2.
+pub(super) fn upgraded_by_client(connection: Option<OnUpgrade>) -> Result<OnUpgrade, Box<Status>> {
+    Ok(connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?)
 }
 
 /// Upgrade request to a backend.

@@ -35,6 +35,17 @@ pub type Response = http::Response<Body>;
 pub struct Tunnel(CancellationToken);
 
 impl Tunnel {
+    /// Runs a task on the connection of a 101 response. The tunnel is open until the task is done.
+    pub(crate) fn spawn(response: &mut Response, task: impl Future<Output = ()> + Send + 'static) {
+        let tunnel = Tunnel::default();
+        let open = tunnel.guard();
+        response.extensions_mut().insert(tunnel);
+        tokio::spawn(async move {
+            task.await;
+            drop(open);
+        });
+    }
+
     /// Returns a guard; the tunnel is open until the guard is dropped.
     pub fn guard(&self) -> DropGuard {
         self.0.clone().drop_guard()

@@ -184,8 +184,8 @@ impl Payload {
             }
             Content::Ping(ping) => {
                 unmask(&mut own, self.mask, offset);
-                let room = CONTROL_BYTES_MAX - ping.len();
-                ping.extend(own.iter().take(room));
+                let free = CONTROL_BYTES_MAX - ping.len();
+                ping.extend(own.iter().take(free));
                 (self.remaining == 0).then(|| Received::Ping(std::mem::take(ping)))
             }
             Content::Ignored => None,

@@ -28,10 +28,7 @@ pub(crate) fn start(
     messages: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     shutdown: CancellationToken,
 ) {
-    let tunnel = Tunnel::default();
-    let open = tunnel.guard();
-    response.extensions_mut().insert(tunnel);
-    tokio::spawn(async move {
+    Tunnel::spawn(response, async move {
         tokio::select! {
             connection = connection => match connection {
                 Ok(connection) => run(TokioIo::new(connection), messages, shutdown).await,
@@ -39,7 +36,6 @@ pub(crate) fn start(
             },
             () = shutdown.cancelled() => {}
         }
-        drop(open);
     });
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct SplitHead {
 /// Splits a valid head.
 ///
 /// # Errors
-/// The target is invalid, or the rest is still large.
+/// The target is invalid, or the fields for the parser exceed [`PARSED_HEAD_BYTES_MAX`].
 pub(crate) fn split(head: &[u8], long_query: Option<Range<usize>>) -> Result<SplitHead, HeadRejection> {
     let query = long_query.and_then(|range| head.get(range)).map(<[u8]>::to_vec);
     let (line, mut rest) = split_line(head)?;
@@ -57,7 +57,9 @@ pub(crate) fn split(head: &[u8], long_query: Option<Range<usize>>) -> Result<Spl
         rest = behind;
         let (name, value) = field(line).ok_or(HeadRejection::Malformed)?;
         if PARSED_FIELDS.contains(&name.as_str()) {
-            parsed.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                parsed.extend_from_slice(part);
+            }
         }
         headers.try_append(name, value).map_err(|_| HeadRejection::TooLarge)?;
     }

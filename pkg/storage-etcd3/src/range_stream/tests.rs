@@ -151,17 +151,19 @@ impl ServerStreamingService<RangeRequest> for FakeMember {
     }
 }
 
-/// Reads of the latest revision.
-struct LatestRevision;
+/// Pages, and reads of the latest revision.
+struct Ranges(Option<Script>);
 
-impl UnaryService<RangeRequest> for LatestRevision {
+impl UnaryService<RangeRequest> for Ranges {
     type Response = PbRangeResponse;
     type Future = std::future::Ready<Result<tonic::Response<PbRangeResponse>, Status>>;
 
-    fn call(&mut self, _: tonic::Request<RangeRequest>) -> Self::Future {
-        let header = Some(PbResponseHeader { revision: REVISION, ..PbResponseHeader::default() });
-        let response = PbRangeResponse { header, ..PbRangeResponse::default() };
-        std::future::ready(Ok(tonic::Response::new(response)))
+    fn call(&mut self, request: tonic::Request<RangeRequest>) -> Self::Future {
+        let is_list = !request.into_inner().range_end.is_empty();
+        let names =
+            self.0.as_ref().filter(|_| is_list).map_or_else(Vec::new, |script| script.chunks.concat());
+        let page = chunk(&names, 0, Some(names.len())).range_response;
+        std::future::ready(Ok(tonic::Response::new(page.unwrap_or_default())))
     }
 }
 
@@ -186,7 +188,7 @@ impl Service<Request<Body>> for FakeMember {
                     Grpc::new(ProstCodec::default()).server_streaming(member, request).await
                 }
                 "/etcdserverpb.KV/Range" => {
-                    Grpc::new(ProstCodec::default()).unary(LatestRevision, request).await
+                    Grpc::new(ProstCodec::default()).unary(Ranges(member.script), request).await
                 }
                 _ => Status::unimplemented("unknown method").into_http(),
             })
@@ -347,7 +349,7 @@ async fn wrong_chunks_end_a_stream() {
     let order = "etcd returned the key \"/registry/pods/a\" twice or out of order";
     check(&[&["a", "b"], &["a"]], End::Complete, 1, order).await;
     check(&[&["a"]], End::Endless, 1, order).await;
-    let empty = "etcd returned a part of a list without keys before its end";
+    let empty = "etcd returned an empty part before the end of a list";
     check(&[&["a"], &[]], End::Endless, 1, empty).await;
 }
 
@@ -362,4 +364,16 @@ async fn member_with_a_wrong_list_is_avoided() {
         rejected += usize::from(read(list).await.1.is_some());
     }
     assert_eq!((rejected, wrong.requests().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn member_with_a_wrong_page_is_avoided() {
+    let (_wrong, first_url) = FakeMember::start(Some(script(&[&["b", "a"]], End::Complete))).await;
+    let (_second, second_url) = FakeMember::start(Some(script(&[&["a"]], End::Complete))).await;
+    let store = Etcd::new(Options::new([first_url, second_url])).await.unwrap();
+    let mut rejected = 0;
+    for _ in 0..4 {
+        rejected += usize::from(store.list(PREFIX, storage::ListOptions::default()).await.is_err());
+    }
+    assert_eq!(rejected, 1);
 }

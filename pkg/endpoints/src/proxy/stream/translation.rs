@@ -15,6 +15,7 @@ use super::negotiation::{SpdyConnection, negotiate};
 use super::outcome::Outcome;
 use super::relay::{self, Connection, Outputs};
 use super::remote_command::{Options, RemoteCommand, append_status, first_message};
+use crate::proxy::upgrade::upgraded_by_client;
 use crate::proxy::url::Url;
 use crate::proxy::{Backends, Network, ProxyRequest};
 use crate::routing::dispatch::{Response, Tunnel};
@@ -46,17 +47,11 @@ pub(crate) fn translate(
             return Ok(*rejection);
         }
     };
-    let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
-    let tunnel = Tunnel::default();
-    let open = tunnel.guard();
-    response.extensions_mut().insert(tunnel);
+    let client = upgraded_by_client(connection)?;
     let network = Arc::clone(&backends.network);
     let command = Command { network, url, options, metrics: Arc::clone(&backends.streams) };
     let shutdown = shutdown.clone();
-    tokio::spawn(async move {
-        command.accept(client, &shutdown).await;
-        drop(open);
-    });
+    Tunnel::spawn(&mut response, async move { command.accept(client, &shutdown).await });
     Ok(response)
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::relay::{self, Connection, Outputs, Translator};
 use super::{PROTOCOL_VERSION, SPDY, TUNNEL_PREFIX, starts_spdy, tunnelled};
 use crate::header;
-use crate::proxy::upgrade::{UpgradeRequest, rejection};
+use crate::proxy::upgrade::{UpgradeRequest, rejection, upgraded_by_client};
 use crate::proxy::url::Url;
 use crate::proxy::{Backends, ProxyRequest};
 use crate::response::{full, plain};
@@ -58,20 +58,14 @@ pub(crate) async fn tunnel(
         metrics.record_tunnelled(500);
         return Ok(plain(500, "unable to upgrade: missing upgrade headers in response\n"));
     }
-    let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
+    let client = upgraded_by_client(connection)?;
     let kubelet = hyper::upgrade::on(&mut response);
     let protocol = chosen_protocol(&parts.headers, response.headers());
     let key = header::text_or_empty(&parts.headers, SEC_WEBSOCKET_KEY);
     let mut response = accepted(&key, protocol.as_deref());
     metrics.record_tunnelled(101);
-    let tunnel = Tunnel::default();
-    let open = tunnel.guard();
-    response.extensions_mut().insert(tunnel);
     let shutdown = shutdown.clone();
-    tokio::spawn(async move {
-        run(client, kubelet, &shutdown).await;
-        drop(open);
-    });
+    Tunnel::spawn(&mut response, async move { run(client, kubelet, &shutdown).await });
     Ok(response)
 }
 

@@ -268,7 +268,7 @@ fn kubelet_is_pinged() {
         test.ticks(TICK);
         assert_eq!(&*test.out.kubelet, ping(id));
     }
-    // Without room, no further ping is stored.
+    // While the output is full, no further ping is added.
     test.command.on_tick(&mut test.out);
     assert_eq!(&*test.out.kubelet, ping(3));
 }
