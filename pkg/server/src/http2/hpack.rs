@@ -158,7 +158,8 @@ impl Text<'_> {
         if !self.huffman {
             return Ok(self.bytes.into());
         }
-        let mut text = Vec::new();
+        // The shortest code has 5 bits.
+        let mut text = Vec::with_capacity(self.bytes.len().saturating_mul(8) / 5);
         huffman::decode(self.bytes, &mut text).ok_or(BlockError)?;
         Ok(text.into())
     }

@@ -36,6 +36,8 @@ struct Code {
     groups: [Group; CODE_BITS_MAX + 1],
     /// Symbols in the order of their codes.
     symbols: [u16; SYMBOLS],
+    /// Symbol and length of the code with which each byte starts, if it has at most 8 bits; otherwise the length 0.
+    short: [(u16, u8); 256],
 }
 
 static CODE: Code = code();
@@ -67,33 +69,106 @@ const fn code() -> Code {
         }
         length += 1;
     }
-    Code { groups, symbols }
+    Code { groups, symbols, short: short(&groups, &symbols) }
+}
+
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "the compiler evaluates it"
+)]
+const fn short(groups: &[Group; CODE_BITS_MAX + 1], symbols: &[u16; SYMBOLS]) -> [(u16, u8); 256] {
+    let mut short = [(0, 0); 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut length = 1;
+        while length <= 8 {
+            let group = groups[length];
+            let code = byte as u32 >> (8 - length);
+            if code >= group.first && code < group.first + group.count {
+                short[byte] = (symbols[(group.offset + code - group.first) as usize], length as u8);
+                break;
+            }
+            length += 1;
+        }
+        byte += 1;
+    }
+    short
 }
 
 /// Appends the decoded string to `text`. Returns `None` for an invalid code.
 pub(crate) fn decode(encoded: &[u8], text: &mut Vec<u8>) -> Option<()> {
-    let mut code: u32 = 0;
-    let mut length: usize = 0;
+    let mut unread = Bits::default();
     for byte in encoded {
-        for shift in (0..8_u32).rev() {
-            code = (code << 1) | u32::from(byte.checked_shr(shift).unwrap_or_default() & 1);
-            length = length.saturating_add(1);
-            let group = CODE.groups.get(length)?;
-            let Some(rank) = code.checked_sub(group.first).filter(|rank| *rank < group.count) else {
-                continue;
-            };
-            let position = usize::try_from(group.offset.saturating_add(rank)).ok()?;
-            text.push(u8::try_from(*CODE.symbols.get(position)?).ok()?);
-            code = 0;
-            length = 0;
+        unread.push(*byte);
+        // Most codes have at most 8 bits, so that one look-up finds them.
+        while unread.count >= 8 {
+            let Some(symbol) = unread.take_symbol()? else { break };
+            text.push(symbol);
         }
     }
+    while let Some(symbol) = unread.take_symbol()? {
+        text.push(symbol);
+    }
     // Less than a byte of ones pads the last byte.
-    (length < 8 && code.count_ones() == u32::try_from(length).ok()?).then_some(())
+    (unread.count < 8 && unread.bits == ones(unread.count)).then_some(())
+}
+
+/// Bits that are not decoded yet, the first one highest.
+#[derive(Default)]
+struct Bits {
+    bits: u64,
+    count: u32,
+}
+
+impl Bits {
+    fn push(&mut self, byte: u8) {
+        self.bits = (self.bits << 8) | u64::from(byte);
+        self.count = self.count.saturating_add(8);
+    }
+
+    /// Takes the next symbol; `Some(None)` if its code is not complete, `None` for the end of the string.
+    fn take_symbol(&mut self) -> Option<Option<u8>> {
+        let Some((symbol, length)) = self.short_code().or_else(|| self.any_code()) else {
+            return Some(None);
+        };
+        self.count = self.count.saturating_sub(length);
+        self.bits &= ones(self.count);
+        u8::try_from(symbol).ok().map(Some)
+    }
+
+    /// Returns the symbol of a code of at most 8 bits, and its length, if there are 8 bits.
+    fn short_code(&self) -> Option<(u16, u32)> {
+        let first = self.bits.checked_shr(self.count.checked_sub(8)?)?;
+        let (symbol, length) = *CODE.short.get(usize::try_from(first).ok()?)?;
+        (length > 0).then_some((symbol, u32::from(length)))
+    }
+
+    fn any_code(&self) -> Option<(u16, u32)> {
+        let groups = (0..=self.count).zip(&CODE.groups);
+        groups.into_iter().find_map(|(length, group)| {
+            let code = self.bits.checked_shr(self.count.checked_sub(length)?)?;
+            let rank = u32::try_from(code).ok()?.checked_sub(group.first)?;
+            let position = usize::try_from(group.offset.checked_add(rank)?).ok()?;
+            (rank < group.count).then_some((*CODE.symbols.get(position)?, length))
+        })
+    }
+}
+
+/// Returns a number whose lowest `count` bits are set.
+fn ones(count: u32) -> u64 {
+    u64::MAX.checked_shr(64_u32.saturating_sub(count)).unwrap_or_default()
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    reason = "tests"
+)]
 mod tests {
     use super::*;
 
@@ -109,6 +184,33 @@ mod tests {
         assert_eq!(decoded(&[0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf]).unwrap(), b"no-cache");
         assert_eq!(decoded(&[0xff, 0xff, 0xea]).unwrap(), b"\t");
         assert_eq!(decoded(b"").unwrap(), b"");
+    }
+
+    /// Appends the bits of a code.
+    fn encode(text: &[u8]) -> Vec<u8> {
+        let mut bits = String::new();
+        for byte in text {
+            let length = usize::from(LENGTHS[usize::from(*byte)]);
+            let group = CODE.groups[length];
+            let rank =
+                LENGTHS[..usize::from(*byte)].iter().filter(|other| usize::from(**other) == length).count();
+            bits += &format!("{:0length$b}", group.first as usize + rank);
+        }
+        bits += &"1".repeat(bits.len().next_multiple_of(8) - bits.len());
+        bits.as_bytes()
+            .chunks(8)
+            .map(|byte| u8::from_str_radix(str::from_utf8(byte).unwrap(), 2).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn every_pair_of_bytes_decodes() {
+        for first in 0..=u8::MAX {
+            for second in 0..=u8::MAX {
+                let text = [first, second, first];
+                assert_eq!(decoded(&encode(&text)).as_deref(), Some(&text[..]));
+            }
+        }
     }
 
     #[test]
