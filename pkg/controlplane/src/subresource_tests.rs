@@ -7,6 +7,7 @@ mod custom;
 mod definitions;
 mod kubelet;
 mod roles;
+mod uids;
 mod walk;
 
 use jsontree::{Value, json};

@@ -179,7 +179,9 @@ impl<V: ServedVersion> FieldManager<V> {
     fn managed_before(&self, live: Option<&Object>, new: &Object) -> Managed {
         let stored = live.and_then(entries::of).unwrap_or_default();
         let of_live = || Managed::decode_stored(stored).unwrap_or_default();
-        let sent = entries::of(new);
+        // Upstream's decoder of custom resources drops an empty list.
+        let drops_empty = self.endpoint().message().open;
+        let sent = entries::of(new).filter(|sent| !drops_empty || !sent.is_empty());
         if !self.endpoint().subresource().is_empty() || sent == Some(stored) && !stored.is_empty() {
             return of_live();
         }

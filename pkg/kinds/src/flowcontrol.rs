@@ -13,6 +13,18 @@ const EXEMPT: &str = "exempt";
 /// Name of the flow schema, and of the priority level, for all other requests.
 const CATCH_ALL: &str = "catch-all";
 
+/// A write of the status changes no metadata, and a different uid is no error.
+const RESETS: &[(&str, &[&str])] = &[(
+    "status",
+    &[
+        ".metadata",
+        ".metadata.uid",
+        ".metadata.generateName",
+        ".metadata.deletionGracePeriodSeconds",
+        ".spec",
+    ],
+)];
+
 /// Validates the conditions of a status: each has a type, and types are unique.
 fn conditions(object: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");

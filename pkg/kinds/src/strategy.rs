@@ -147,13 +147,14 @@ pub fn prepare_for_update(
     }
 }
 
-/// Takes everything except the status from `old`. Custom resources may have more members than metadata and
-/// spec.
+/// Takes everything from `old` except the status and the managed fields, which describe this write. Custom resources may
+/// have more members than metadata and spec.
 fn keep_all_but_status(new: &mut Object, old: &Object) {
-    let of_new = |name: &str| matches!(name, "status" | "metadata");
-    new.retain(|name, _| of_new(name));
-    let old_members = old.iter().filter(|(name, _)| !of_new(name));
+    let managers = meta::metadata_mut(new).remove("managedFields");
+    new.retain(|name, _| name == "status");
+    let old_members = old.iter().filter(|(name, _)| *name != "status");
     new.extend(old_members.map(|(name, value)| (name.clone(), value.clone())));
+    meta::set(new, "managedFields", managers);
 }
 
 /// Increments the generation if the desired state changes.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use api::managed_fields::replicas_paths;
 use api::resources::{EndpointOperation, Resource};
 use apimachinery::field::ErrorList;
-use apimachinery::gvk::GroupKind;
+use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
 use fieldmanager::{to_parent, to_scale};
 use kinds::strategy;
@@ -51,7 +51,7 @@ pub(super) fn served<'o>(call: &RequestScope<'_>, view: &'o Object) -> Cow<'o, O
 /// Applies an edited view to `old` and returns the new object.
 ///
 /// # Errors
-/// 422 for an invalid Scale, 404 for the Scale of a missing object.
+/// 422 for an invalid Scale, 404 for the Scale of a missing object, 409 for the Scale of another object.
 pub(super) fn merge(
     call: &RequestScope<'_>,
     old: Option<&Object>,
@@ -63,9 +63,23 @@ pub(super) fn merge(
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
     let mut object = old.clone();
     put_scale(call.resource(), &mut object, &edited)?;
+    same_uid(call.resource(), old, &edited)?;
     to_parent(&edited, &replicas_paths(call.resource()), call.resource().group_version, &mut object)
         .map_err(|error| Status::unmapped(error.to_string()))?;
     Ok(object)
+}
+
+/// A Scale with a uid belongs to the object with that uid. Upstream does not check it for custom resources.
+fn same_uid(row: &Resource<'_>, object: &Object, scale: &Object) -> Result<(), Box<Status>> {
+    let requested = meta::text(scale, "uid");
+    let actual = meta::text(object, "uid");
+    if row.custom.is_some() || requested.is_empty() || requested == actual {
+        return Ok(());
+    }
+    let resource = GroupResource::new(row.group, format!("{}/scale", row.plural));
+    let cause =
+        format!("Precondition failed: UID in precondition: {requested}, UID in object meta: {actual}");
+    Err(Status::conflict(&resource, meta::text(object, "name"), &cause).into())
 }
 
 /// Applies a Scale to its object.

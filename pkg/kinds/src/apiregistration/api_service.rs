@@ -32,8 +32,20 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::ApiServices,
-    rare_properties: RareProperties::NONE,
+    rare_properties: RareProperties { resets: RESETS, ..RareProperties::NONE },
 };
+
+/// Validation compares the other metadata.
+const RESETS: &[(&str, &[&str])] = &[(
+    "status",
+    &[
+        ".spec",
+        ".metadata.labels",
+        ".metadata.annotations",
+        ".metadata.finalizers",
+        ".metadata.ownerReferences",
+    ],
+)];
 
 pub(crate) const RULES: Rules = Rules { create, update };
 

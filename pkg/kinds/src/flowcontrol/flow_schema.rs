@@ -35,7 +35,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    rare_properties: RareProperties::NONE,
+    rare_properties: RareProperties { resets: super::RESETS, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

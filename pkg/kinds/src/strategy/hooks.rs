@@ -112,11 +112,16 @@ pub(crate) fn restore(new: &mut Object, old: Option<&Object>, path: &str) {
     };
 }
 
-/// Takes metadata from `old`, except managed fields, which describe this write.
+/// Metadata that an update of a status or another subresource does not change (upstream's `ResetObjectMetaForStatus`).
+/// Name, uid and creation time are not among them: validation rejects other values.
+const STATUS_KEEPS: [&str; 7] =
+    ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
+
+/// Takes the metadata that a subresource does not change from `old`.
 pub(crate) fn restore_metadata(new: &mut Object, old: &Object) {
-    let managers = meta::metadata_mut(new).remove("managedFields");
-    restore(new, Some(old), ".metadata");
-    meta::set(new, "managedFields", managers);
+    for name in STATUS_KEEPS {
+        meta::set(new, name, meta::metadata(old).and_then(|metadata| metadata.get(name)).cloned());
+    }
 }
 
 /// Returns the object at a member, created if absent.

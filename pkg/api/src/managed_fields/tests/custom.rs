@@ -86,6 +86,17 @@ fn without_a_schema_a_list_has_one_owner() {
 }
 
 #[test]
+fn an_empty_list_keeps_the_managers_and_an_empty_entry_removes_them() {
+    let owned = entry("one", "Apply", "example.com/v1", 1, r#"{"f:spec":{".":{},"f:ports":{}}}"#);
+    story("v1", &Value::Null)
+        .apply("one", widget("v1", &[1]))
+        .edit("two", |widget| widget["metadata"]["managedFields"] = json!([]))
+        .owned(json!([owned]))
+        .edit("two", |widget| widget["metadata"]["managedFields"] = json!([{}]))
+        .owned(Value::Null);
+}
+
+#[test]
 fn apply_in_other_version_stores_storage_version() {
     story("v2", &keyed())
         .apply("one", widget("v2", &[1]))

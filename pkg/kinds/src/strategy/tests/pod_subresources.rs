@@ -40,6 +40,17 @@ fn a_resize_changes_resources_and_nothing_else() {
     assert_eq!(put, expected);
 }
 
+/// Validation then rejects it.
+#[test]
+fn a_subresource_does_not_restore_the_uid() {
+    let with = |uid: &str, label: &str| json!({"metadata": {"uid": uid, "labels": {"l": label}}, "spec": {}});
+    for path in ["pods/ephemeralcontainers", "pods/resize"] {
+        let put = updated(path, with("of the pod", "old"), with("another", "new"));
+        let metadata = (&put["metadata"]["uid"], &put["metadata"]["labels"]["l"]);
+        assert_eq!(metadata, (&json!("another"), &json!("old")), "{path}");
+    }
+}
+
 #[test]
 fn resize_with_other_containers_fails_validation() {
     let spec = |name: &str, more: Value| {
