@@ -229,11 +229,26 @@ fn negotiate(
     negotiation::negotiate_output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
+/// Group and plural of the kinds whose `status` is no table: its storage in upstream converts none.
+const STATUS_WITHOUT_TABLES: [(&str, &str); 7] = [
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("scheduling.k8s.io", "compositepodgroups"),
+    ("scheduling.k8s.io", "podgroups"),
+];
+
 /// Returns the media types that an endpoint offers. Tables are not available for subresources other than
 /// these two, nor for resources that are only created.
 pub(crate) fn offer(endpoint: &Resource) -> Offer {
     let custom = endpoint.custom.is_some();
-    let tables = custom || endpoint.serves("list") || matches!(endpoint.subresource, "status" | "scale");
+    let has_tables = || match endpoint.subresource {
+        "status" => !STATUS_WITHOUT_TABLES.contains(&(endpoint.group, endpoint.plural)),
+        subresource => subresource == "scale",
+    };
+    let tables = custom || endpoint.serves("list") || has_tables();
     if tables { Offer::Tables } else { Offer::Metadata }
 }
 

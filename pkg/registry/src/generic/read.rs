@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use api::resources::StorageSpec;
+use apimachinery::field;
+use apimachinery::resource_version::invalid_message;
 use apimachinery::status::Status;
-use cacher::{Element, Freshness};
+use cacher::{Element, Freshness, ResourceConfig};
 use storage::{KeyQueues, KeyValue, Storage};
 
 use super::{Registry, Result, Target};
@@ -14,18 +16,20 @@ impl Registry {
     /// any, `N` for at least N.
     ///
     /// # Errors
-    /// 404; 500 for an invalid version (upstream does not map that error) and for an object that cannot be
-    /// decoded; 504 for a future version.
+    /// 404; 400 for an invalid version of a resource without a watch cache; 500 for one of a resource with a watch cache
+    /// (upstream does not map that error) and for an object that cannot be decoded; 504 for a future version.
     pub async fn get(&self, target: &Target<'_>, resource_version: &str) -> Result<Arc<Element>> {
         let storage = self.storage_of(target, "get")?;
+        let stored = self.stored(storage)?;
+        let invalid = |error: field::Error| match stored.resource.config() {
+            ResourceConfig { cached: true, .. } => Status::unmapped(error.to_string()),
+            _ => Status::bad_request(invalid_message(&error)),
+        };
         let freshness = match resource_version {
             "" => Freshness::Consistent,
-            version => Freshness::NotOlderThan(
-                super::revision(version).map_err(|e| Status::unmapped(e.to_string()))?,
-            ),
+            version => Freshness::NotOlderThan(super::revision(version).map_err(invalid)?),
         };
         let key = self.key(storage, target)?;
-        let stored = self.stored(storage)?;
         let result = self.delegator.get(&stored.resource, &key, freshness).await;
         let result = result.map_err(|e| self.get_failed(target, storage, e))?;
         let element =

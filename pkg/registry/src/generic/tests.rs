@@ -157,7 +157,7 @@ impl World {
 
     fn gated(gates: Gates) -> Self {
         let store = Arc::new(Memory::new());
-        let resources = crate::ingest::resources("/registry", gates, |_| true);
+        let resources = crate::ingest::resources("/registry", gates, |row| row.watch_cache);
         let world = World::with(store.clone(), Delegator::uncached(store, resources));
         let settings = Settings { gates, ..Settings::default() };
         World { registry: world.registry.clone().with_settings(settings), ..world }

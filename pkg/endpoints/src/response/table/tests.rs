@@ -287,3 +287,13 @@ fn custom_scale_prints_raw_counts() {
 fn custom_resources_and_their_subresources_offer_tables() {
     assert!(custom_rows().iter().all(|handle| crate::routing::router::offer(handle.row()) == Offer::Tables));
 }
+
+#[test]
+fn some_kinds_have_no_table_of_their_status() {
+    let offer = |group: &str, version: &str, plural: &str| {
+        crate::routing::router::offer(api::resources::find(group, version, plural, "status").unwrap())
+    };
+    assert_eq!(offer("apps", "v1", "deployments"), Offer::Tables);
+    assert_eq!(offer("apiextensions.k8s.io", "v1", "customresourcedefinitions"), Offer::Metadata);
+    assert_eq!(offer("resource.k8s.io", "v1", "resourceclaims"), Offer::Metadata);
+}

@@ -42,6 +42,18 @@ async fn future_version_times_out() {
 }
 
 #[tokio::test]
+async fn an_invalid_version_is_a_400_without_a_cache_and_a_500_with_one() {
+    let world = World::new();
+    let error = "resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax";
+    let check = async |plural: &str, code: u16, message: &str| {
+        let refused = failure(world.registry.get(&target(plural, "a"), "x").await);
+        assert_eq!((refused.0, refused.2.as_str()), (code, message), "{plural}");
+    };
+    check("pods", 500, error).await;
+    check("events", 400, &format!("invalid resource version: {error}")).await;
+}
+
+#[tokio::test]
 async fn selectors_pick_from_a_list() {
     let world = three().await;
     let check = async |label: &str, field: &str, expected: &[&str]| {
