@@ -171,15 +171,11 @@ pub enum Offer {
 }
 
 /// Checks `Accept` by exact media type and without parameters. A failure is the router's 406, before all
-/// other checks (upstream's go-restful routes).
+/// other checks (upstream's go-restful routes). Custom resources and their subresources have no such route.
 ///
 /// # Errors
 /// 406.
 pub fn check_accept(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
-    if formats.custom {
-        // Upstream's router does not check these.
-        return Ok(());
-    }
     let accept = header::text_or_empty(headers, ACCEPT);
     let streams = if streams { formats.stream_media_types() } else { &[] };
     let media_types: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();

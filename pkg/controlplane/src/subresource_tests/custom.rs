@@ -189,6 +189,19 @@ async fn a_scale_is_not_merged_strategically() {
     server.stop().await;
 }
 
+/// Upstream's router checks the `Accept` header of built-in resources only.
+#[tokio::test]
+async fn a_custom_scale_accepts_any_kind_of_application_type() {
+    let (server, client) = started().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    definitions::define(&client, "widgets", "Widget", versions(&[("v1", any)])).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    let client = client.with_header("accept", "application/*");
+    assert_eq!(client.get(&format!("{WIDGETS}/a/scale")).await["kind"], "Scale");
+    assert_eq!(client.text("GET", "/api/v1/namespaces").await.0, 406);
+    server.stop().await;
+}
+
 /// As in upstream, an applied Scale cannot be converted back, unless nothing changes.
 #[tokio::test]
 async fn scale_cannot_be_changed_by_apply() {

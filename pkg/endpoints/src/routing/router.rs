@@ -222,7 +222,7 @@ fn negotiate(
     let streams =
         matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
     let endpoint = route.endpoint.row.row();
-    if endpoint.produces.is_empty() {
+    if endpoint.produces.is_empty() && endpoint.custom.is_none() {
         negotiation::check_accept(&parts.headers, streams, formats)?;
     }
     let offer = offer(endpoint);
