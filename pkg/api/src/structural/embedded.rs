@@ -101,5 +101,5 @@ fn own_metadata(path: &Path<'_>, metadata: &Object, errors: &mut ErrorList) {
     }
     let namespaced = !text(metadata, "namespace").is_empty();
     let object = Object::from_iter([("metadata".to_owned(), Value::Object(named))]);
-    errors.append(validate_object_meta(&object, namespaced, NameRule::PathSegment, path));
+    errors.append(validate_object_meta(&object, namespaced, NameRule::PathSegment, path).distinct());
 }

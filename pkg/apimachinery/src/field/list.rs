@@ -123,6 +123,15 @@ impl ErrorList {
         self.recount();
     }
 
+    /// Returns the list without repeated errors. Upstream's `ValidateObjectMetaDeclaratively` reports equal errors of the
+    /// metadata once.
+    pub fn distinct(mut self) -> Self {
+        if self.errors.len() > 1 {
+            self.remove_repeated();
+        }
+        self
+    }
+
     /// Sorts the kept errors by their texts.
     pub fn sort(&mut self) {
         self.errors.sort_by_cached_key(Error::to_string);

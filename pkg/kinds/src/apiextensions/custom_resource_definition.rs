@@ -70,7 +70,7 @@ const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
-    let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
+    let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata")).distinct();
     let empty = Object::new();
     spec::validate(
         child(new, "spec").unwrap_or(&empty),
@@ -82,7 +82,7 @@ fn create(new: &Object, context: &ValidationContext) -> ErrorList {
 }
 
 fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
-    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
+    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata")).distinct();
     if subresource == "status" {
         accepted_names(new, &mut errors);
         return errors;

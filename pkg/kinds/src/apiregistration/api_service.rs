@@ -53,7 +53,8 @@ const GROUP_PRIORITY_MAX: i64 = 20_000;
 const VERSION_PRIORITY_MAX: i64 = 1000;
 
 fn create(new: &Object) -> ErrorList {
-    let mut errors = validate_object_meta(new, false, NameRule::ApiService, &Path::root("metadata"));
+    let mut errors =
+        validate_object_meta(new, false, NameRule::ApiService, &Path::root("metadata")).distinct();
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -112,7 +113,7 @@ fn backend(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 }
 
 fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
-    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
+    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata")).distinct();
     if subresource != "status" {
         errors.append(create(new));
         return errors;

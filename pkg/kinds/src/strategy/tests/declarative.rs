@@ -58,3 +58,20 @@ fn repeated_hand_written_error_is_reported_once() {
     let expected = ["metadata.uid: Invalid value: \"b\": field is immutable"];
     assert_eq!(updated_errors("configmaps", config("b"), config("a")), expected);
 }
+
+/// Three controllers are two errors. Upstream validates the metadata of an update four times: twice for all kinds, and twice
+/// in the rules of API services, which merge equal errors.
+#[test]
+fn equal_metadata_errors_of_an_api_service_are_merged_in_its_own_rules() {
+    let controller =
+        |uid| json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true});
+    let service = |owners: Value| {
+        json!({
+            "metadata": {"name": "v1.a.b", "resourceVersion": "1", "ownerReferences": owners},
+            "spec": {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1},
+        })
+    };
+    let new = service(json!([controller("a"), controller("b"), controller("c")]));
+    assert_eq!(created_errors("apiservices", new.clone()).len(), 1);
+    assert_eq!(updated_errors("apiservices", new, service(json!([]))).len(), 6);
+}

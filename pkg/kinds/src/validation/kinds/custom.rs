@@ -36,7 +36,7 @@ pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
         return errors;
     }
     let path = Path::root("metadata");
-    errors.append(validate_object_meta(new, row.namespaced, NameRule::DnsSubdomain, &path));
+    errors.append(validate_object_meta(new, row.namespaced, NameRule::DnsSubdomain, &path).distinct());
     let Some(custom) = row.custom else { return errors };
     let version = custom.version;
     if let Some(schema) = version.structural() {
@@ -66,7 +66,7 @@ pub(crate) fn validate_update(
     if !errors.is_empty() {
         return errors;
     }
-    errors.append(validate_object_meta_update(new, old, &Path::root("metadata")));
+    errors.append(validate_object_meta_update(new, old, &Path::root("metadata")).distinct());
     let Some(custom) = row.custom else { return errors };
     let version = custom.version;
     let of_status = subresource == "status";
