@@ -56,6 +56,11 @@ fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
     let keyer = Keyer::of(list);
     match list.items {
         Items::Set => walk_sorted::<Scalar>(&keyer.sorted(items)?, &keyer, list),
+        // A removal of all members of an item leaves null, which has no key. Upstream ignores such items here.
+        _ if items.iter().any(Value::is_null) => {
+            let keyed: Vec<Value> = items.iter().filter(|item| !item.is_null()).cloned().collect();
+            walk_sorted::<Keyed>(&keyer.sorted(&keyed)?, &keyer, list)
+        }
         _ => walk_sorted::<Keyed>(&keyer.sorted(items)?, &keyer, list),
     }
 }

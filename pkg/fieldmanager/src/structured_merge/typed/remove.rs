@@ -10,8 +10,8 @@ use crate::structured_merge::model::{Items, Kind, List, Map, TypeRef};
 use crate::structured_merge::set::Node;
 use schema::object::Object;
 
-/// Returns the value without the set's fields and items and their children. Maps and lists that become empty
-/// remain. Atomic values remain whole unless they are themselves in the set.
+/// Returns the value without the set's fields and items and their children. As in upstream, a map or list that becomes empty
+/// is null. Atomic values remain whole unless they are themselves in the set.
 pub fn remove(value: &Value, set: &Set, ty: TypeRef) -> Value {
     walk(value, set, ty, Mode::Remove)
 }
@@ -47,7 +47,6 @@ fn walk(value: &Value, set: &Set, ty: TypeRef, mode: Mode) -> Value {
 
 fn walk_list(items: &[Value], set: &Set, list: &List, mode: Mode) -> Value {
     let mut retained = Vec::new();
-    let mut inside = false;
     let keyer = Keyer::of(list);
     for item in items {
         let node = keyer.key(item).ok().and_then(|key| set.node(&keyer.element(&key)));
@@ -55,21 +54,16 @@ fn walk_list(items: &[Value], set: &Set, list: &List, mode: Mode) -> Value {
         let below = node.map(|node| &node.children).filter(|below| !below.is_empty());
         match (mode, member, below) {
             (Mode::Remove, true, _) => {}
-            (Mode::Remove, false, Some(below)) => {
-                inside = true;
-                retained.push(emptied(item, below, list.element));
-            }
-            (Mode::Extract, _, Some(below)) => retained.push(walk(item, below, list.element, mode)),
+            (_, _, Some(below)) => retained.push(walk(item, below, list.element, mode)),
             (Mode::Remove, false, None) | (Mode::Extract, true, None) => retained.push(item.clone()),
             (Mode::Extract, false, None) => {}
         }
     }
-    if retained.is_empty() && !inside { Value::Null } else { Value::Array(retained) }
+    if retained.is_empty() { Value::Null } else { Value::Array(retained) }
 }
 
 fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
     let mut retained = Object::new();
-    let mut inside = false;
     for (name, value) in members {
         let node = field_node(set, name);
         let member = node.is_some_and(|node| node.member);
@@ -77,17 +71,13 @@ fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
         let value = match (mode, member, below) {
             (Mode::Remove, true, _) | (Mode::Extract, false, None) => continue,
             (Mode::Remove, false, None) => value.clone(),
-            (Mode::Remove, false, Some(below)) => {
-                inside = true;
-                emptied(value, below, map.member(name).0)
-            }
-            (Mode::Extract, false, Some(below)) => walk(value, below, map.member(name).0, mode),
+            (_, false, Some(below)) => walk(value, below, map.member(name).0, mode),
             // Upstream continues with the set of this level.
             (Mode::Extract, true, _) => walk(value, set, map.member(name).0, mode),
         };
         retained.insert(name.clone(), value);
     }
-    if retained.is_empty() && !inside { Value::Null } else { Value::Object(retained) }
+    if retained.is_empty() { Value::Null } else { Value::Object(retained) }
 }
 
 fn field_node<'a>(set: &'a Set, name: &str) -> Option<&'a Node> {
@@ -95,13 +85,4 @@ fn field_node<'a>(set: &'a Set, name: &str) -> Option<&'a Node> {
     let order = |node: &Node| node.element.as_field().map_or(Ordering::Greater, |field| field.cmp(name));
     let at = set.nodes().binary_search_by(order).ok()?;
     set.nodes().get(at)
-}
-
-/// Removes fields from a value; a value that becomes empty keeps its type.
-fn emptied(value: &Value, below: &Set, ty: TypeRef) -> Value {
-    match (walk(value, below, ty, Mode::Remove), value) {
-        (Value::Null, Value::Object(_)) => Value::Object(Object::new()),
-        (Value::Null, Value::Array(_)) => Value::Array(Vec::new()),
-        (value, _) => value,
-    }
 }

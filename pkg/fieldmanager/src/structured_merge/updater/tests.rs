@@ -1,5 +1,5 @@
 //! Updates and applies compared with upstream's results for the same sequences
-//! (`testdata/structured_merge/updates.jsonl.gz`, made with structured-merge-diff v6.3.2 and the schema of
+//! (`testdata/structured_merge/updates.jsonl.gz`, made with structured-merge-diff v6.4.2 and the schema of
 //! client-go's apply configurations), and with general laws.
 
 use std::io::Read;
