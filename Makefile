@@ -1,5 +1,5 @@
 # Targets for developers. Each one works on a clean clone.
-.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster conformance microbench docs generate generate-check deps tools
+.PHONY: run build release dist quickstarts profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster conformance microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -23,6 +23,12 @@ release: deps
 PROFILE ?=
 dist: deps
 	PROFILE=$(PROFILE) $(CARGO) xtask dist
+
+# The quick starts of all audiences with the files of `make dist`, on a clean root without network and compilers
+# (e2e/quickstarts). QUICKSTARTS: audiences instead of all, such as kubectl or python.
+QUICKSTARTS ?=
+quickstarts:
+	python3 e2e/quickstarts dist $(QUICKSTARTS)
 
 # The PGO profile for `make dist`, in target/profile/kube-apiserver.profdata. Builds the server twice and apibench once.
 profile: deps

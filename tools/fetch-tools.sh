@@ -5,8 +5,10 @@
 #
 #   tools/fetch-tools.sh            all tools
 #   tools/fetch-tools.sh etcd ...   only the named tools
-#   tools/fetch-tools.sh etcd-3.7 nfpm setup-envtest actionlint helm
+#   tools/fetch-tools.sh etcd-3.7 nfpm setup-envtest actionlint helm cosign
 #                                   only on request: builds them with Go, because Debian does not have them
+#   tools/fetch-tools.sh clean-root only on request: a root directory of Debian packages in target/tools/clean-root, without
+#                                   compilers (e2e/quickstarts)
 #
 # An existing tool is left unchanged, so a second run needs no network. Otherwise the script links the tool on PATH.
 # If there is none, it downloads the tool's Debian package with apt under a private root: nothing is installed, root is
@@ -30,6 +32,7 @@ go_program_of() {
     setup-envtest) echo sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1 ;;
     actionlint) echo github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
     helm) echo helm.sh/helm/v3/cmd/helm@v3.19.4 ;;
+    cosign) echo github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 ;;
   esac
 }
 
@@ -39,7 +42,7 @@ package_of() {
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    oidc | java | etcd-3.7 | nfpm | setup-envtest | actionlint | helm) ;;
+    oidc | java | clean-root | etcd-3.7 | nfpm | setup-envtest | actionlint | helm | cosign) ;;
     *) die "unknown tool $1" ;;
   esac
 }
@@ -164,6 +167,26 @@ build_etcd() {
   rm -rf "$work" "$dir/etcd-3.7.log"
 }
 
+# Unpacks the packages of a system with Python and Java. Their scripts do not run, so the links that these would create follow.
+fetch_clean_root() {
+  local new=$dir/clean-root.new deb java
+  command -v dpkg >/dev/null || die "no dpkg on PATH; it unpacks the clean root"
+  prepare_apt "$tools_suite"
+  apt_here apt-get install --yes --download-only --no-install-recommends -o Debug::NoLocking=1 base-files bash \
+    ca-certificates coreutils dash findutils grep gzip libc-bin mawk openjdk-21-jre-headless python3 python3-venv sed tar >>"$dir/apt/log" 2>&1 ||
+    { tail -5 "$dir/apt/log" >&2; die "download of the clean root's packages failed"; }
+  rm -rf "$new" && mkdir -p "$new"
+  dpkg -x "$dir"/apt/cache/archives/base-files_*.deb "$new"
+  for deb in "$dir"/apt/cache/archives/*.deb; do dpkg -x "$deb" "$new"; done
+  for java in "$new"/usr/lib/jvm/*/bin/java; do ln -sfn "../lib/${java##*/usr/lib/}" "$new/usr/bin/java"; done
+  ln -sfn mawk "$new/usr/bin/awk"
+  cat "$new"/usr/share/ca-certificates/mozilla/*.crt >"$new/etc/ssl/certs/ca-certificates.crt"
+  printf 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\n' >"$new/etc/passwd"
+  printf 'root:x:0:\nuser:x:1000:\n' >"$new/etc/group"
+  printf '127.0.0.1 localhost\n' >"$new/etc/hosts"
+  rm -rf "$dir/clean-root" && mv "$new" "$dir/clean-root"
+}
+
 mkdir -p "$dir/bin"
 # A lock serializes runs, because tests of several crates may start concurrently.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
@@ -176,6 +199,10 @@ for tool in "$@"; do
   fi
   if [ "$tool" = java ]; then
     [ -d "$dir/java" ] || fetch_java
+    continue
+  fi
+  if [ "$tool" = clean-root ]; then
+    [ -d "$dir/clean-root" ] || fetch_clean_root
     continue
   fi
   if [ "$tool" = etcd-3.7 ]; then

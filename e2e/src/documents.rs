@@ -13,6 +13,8 @@ pub const SHELL: &str = "sh";
 const UNTESTED: &str = "# Not tested: ";
 /// Marks a block that runs until the page ends, after the language.
 const SERVER: &str = "server";
+/// Marks a block that needs the files of `make dist`.
+const DIST: &str = "dist";
 
 /// A fenced code block.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +34,16 @@ impl Block {
 
     /// True for a command that runs until the end and prints `export NAME=VALUE` when it is ready.
     pub fn is_server(&self) -> bool {
-        self.info.split_whitespace().any(|word| word == SERVER)
+        self.has_mark(SERVER)
+    }
+
+    /// True for a command that needs the files of `make dist`. `e2e/quickstarts` runs it.
+    pub fn needs_dist(&self) -> bool {
+        self.has_mark(DIST)
+    }
+
+    fn has_mark(&self, mark: &str) -> bool {
+        self.info.split_whitespace().skip(1).any(|word| word == mark)
     }
 
     /// Returns the reason why a command block is not run; `None` if it is run.
@@ -93,6 +104,12 @@ fn fences_become_blocks() {
     assert_eq!(text(0), Some((6, SHELL, "a\n  b\n")));
     assert_eq!(text(1), Some((11, "yaml", "x: 1\n")));
     assert_eq!(found.iter().map(Block::is_server).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
+fn mark_selects_files_of_a_release() {
+    let found = blocks("```sh dist\na\n```\n\n```sh\nb\n```\n");
+    assert_eq!(found.iter().map(Block::needs_dist).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]

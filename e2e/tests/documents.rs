@@ -1,6 +1,8 @@
 //! Runs the command blocks of README, `docs`, `deploy` and `clients` as a reader would: the blocks of a page share a shell and a
 //! working directory. A block whose first line is `# Not tested: REASON` is skipped.
 //!
+//! - `sh dist` marks a command for the files of `make dist`, which `e2e/quickstarts` runs. `sh source` marks the same step in a
+//!   clone.
 //! - `sh server` marks a command that keeps running. Its line `export NAME=VALUE` is evaluated, as if the reader pasted it.
 //! - Other pages have a fork of one test server as their cluster.
 //! - Well-known ports and paths below `/tmp` are replaced, because other programs of the machine may use them.
@@ -90,7 +92,7 @@ impl PageRun {
     fn new(page: PathBuf, server: &TestServer) -> Option<Self> {
         let text = std::fs::read_to_string(tools::root().join(&page)).unwrap();
         let mut blocks = documents::blocks(&text);
-        blocks.retain(|block| block.language() == SHELL);
+        blocks.retain(|block| block.language() == SHELL && !block.needs_dist());
         for block in &blocks {
             if let Some(reason) = block.untested() {
                 println!("{}:{}: not tested: {reason}", page.display(), block.line);
