@@ -173,7 +173,7 @@ fetch_clean_root() {
   command -v dpkg >/dev/null || die "no dpkg on PATH; it unpacks the clean root"
   prepare_apt "$tools_suite"
   apt_here apt-get install --yes --download-only --no-install-recommends -o Debug::NoLocking=1 base-files bash \
-    ca-certificates coreutils dash findutils grep gzip libc-bin mawk openjdk-21-jre-headless python3 python3-venv sed tar >>"$dir/apt/log" 2>&1 ||
+    ca-certificates coreutils dash findutils grep gzip libc-bin mawk openjdk-21-jre-headless openssl python3 python3-venv sed tar >>"$dir/apt/log" 2>&1 ||
     { tail -5 "$dir/apt/log" >&2; die "download of the clean root's packages failed"; }
   rm -rf "$new" && mkdir -p "$new"
   dpkg -x "$dir"/apt/cache/archives/base-files_*.deb "$new"

@@ -29,8 +29,9 @@ while IFS= read -r variable; do export "${variable?}"; done < <(python3 "$root/t
 # Paths of this machine would otherwise be in messages of Rust and C code. The last mapping that matches wins.
 maps=("$home=/cargo" "$root=/mainstay" "$directory=/target")
 export CFLAGS="${maps[*]/#/-ffile-prefix-map=} ${CFLAGS:-}"
+# Relative relocations are packed, which makes the server 2 MiB smaller.
 # --target, even though it is this machine's: otherwise RUSTFLAGS would also apply to procedural macros, which cannot be static.
-RUSTFLAGS="-C target-feature=+crt-static ${maps[*]/#/--remap-path-prefix=} $*" \
+RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs ${maps[*]/#/--remap-path-prefix=} $*" \
   "${CARGO:-cargo}" build --manifest-path "$root/Cargo.toml" --locked --release --target "$target" \
   --target-dir "$directory" "${packages[@]/#/--package=}" >&2
 echo "$directory/$target/release"

@@ -27,7 +27,7 @@ import sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "tools"
-AUDIENCES = ("kubectl", "go", "python", "javascript", "java")
+AUDIENCES = ("kubectl", "go", "python", "javascript", "java", "operators")
 PAGE_SECONDS_MAX = 240
 # From nothing to the first result of kubectl, with the files of `make dist`.
 FIRST_RESULT_SECONDS_MAX = 10

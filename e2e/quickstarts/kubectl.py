@@ -1,6 +1,6 @@
-"""The user of kubectl on a laptop, and of the checksums."""
+"""The user of kubectl on a laptop."""
 
-PAGES = ("docs/start/laptop.md", "README.md", "docs/verify.md")
+PAGES = ("docs/start/laptop.md", "README.md")
 
 
 def prepare(inputs):

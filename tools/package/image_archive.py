@@ -5,15 +5,16 @@
 
 ROOT is a directory from tools/image-root.sh, with a program for this machine. ARCHIVE is the output file; podman,
 `docker load`, `ctr images import` and `kind load image-archive` accept it. The image's user, environment and entry point come
-from deploy/image/Containerfile. Owners are left out and times are the commit's, so the same root gives the same bytes.
+from deploy/image/Containerfile. Layers are compressed with zstd, which the OCI image format has had since version 1.1: containerd 1.5,
+Docker 23 and Podman can read it. The image is a quarter smaller than with gzip. Owners are left out and times are the commit's, so the same root gives the same bytes.
 """
-import gzip
 import hashlib
 import io
 import json
 import os
 import pathlib
 import platform
+import subprocess
 import sys
 import tarfile
 
@@ -22,6 +23,10 @@ import release
 CONTAINERFILE = release.ROOT / "deploy/image/Containerfile"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MEDIA = "application/vnd.oci.image."
+# Engines add this to a name without a registry. Kubelets search the complete name, and containerd imports the name as it is.
+REGISTRY = "docker.io/library/"
+# Level of zstd, if the environment has none. It takes a minute.
+COMPRESSION = {"ZSTD_CLEVEL": "19"}
 
 
 def entry(name, data=None, mode=0o644):
@@ -69,6 +74,12 @@ def labels(facts):
     return {f"org.opencontainers.image.{name}": value for name, value in names.items()}
 
 
+def compress(data):
+    """Compresses with one thread, because the output depends on the number of threads."""
+    command = [release.tool("zstd"), "--single-thread", "--quiet", "--stdout"]
+    return subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True, env=COMPRESSION | dict(os.environ)).stdout
+
+
 def to_json(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
@@ -92,7 +103,7 @@ class Archive:
             "architecture": arch, "os": "linux", "created": facts.date, "config": run_as() | {"Labels": labels(facts)},
             "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(plain).hexdigest()]},
         }
-        packed = self.add("layer.v1.tar+gzip", gzip.compress(plain, 9, mtime=0))
+        packed = self.add("layer.v1.tar+zstd", compress(plain))
         manifest = {"schemaVersion": 2, "mediaType": MEDIA + "manifest.v1+json", "annotations": labels(facts),
                     "config": self.add("config.v1+json", to_json(config)), "layers": [packed]}
         print(f"linux/{arch}: one layer of {len(plain) / 2**20:.1f} MiB, {packed['size'] / 2**20:.1f} MiB compressed")
@@ -118,7 +129,7 @@ def write(facts, roots, path, name=None):
     """Writes an archive with the image of each root directory, by architecture."""
     archive = Archive()
     images = [archive.add_image(facts, root, arch) for arch, root in sorted(roots.items())]
-    archive.write(path, name or f"kube-apiserver:{facts.tag}", images)
+    archive.write(path, name or f"{REGISTRY}kube-apiserver:{facts.tag}", images)
 
 
 def main():

@@ -41,7 +41,9 @@ fn make_root(dir: &Path) {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::copy(library, to).unwrap();
     }
-    run(Command::new(tool("package/image_archive.py")).arg(&root).arg(dir.join("image.tar")));
+    // A fast compression, because the program has no optimizations and is large.
+    let mut archive = Command::new(tool("package/image_archive.py"));
+    run(archive.arg(&root).arg(dir.join("image.tar")).env("ZSTD_CLEVEL", "1"));
 }
 
 /// Reads a blob of an unpacked archive and verifies its digest.
@@ -65,7 +67,7 @@ fn unpack(dir: &Path, root: &Path) -> Value {
     assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
     let (layer, _) = blob(&image, &manifest["layers"][0]);
     std::fs::create_dir_all(root).unwrap();
-    run(Command::new("tar").args(["-xzf"]).arg(layer).arg("-C").arg(root));
+    run(Command::new("tar").args(["--zstd", "-xf"]).arg(layer).arg("-C").arg(root));
     let config: Value = serde_json::from_slice(&blob(&image, &manifest["config"]).1).unwrap();
     config["config"].clone()
 }
