@@ -9,12 +9,13 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import release
 
 NAME = "provenance.intoto.json"
 # Files that are made after the statement.
-LATER = {NAME, "SHA256SUMS", "SHA256SUMS.minisig", "SHA256SUMS.sig"}
+LATER = {NAME, "SHA256SUMS", "SHA256SUMS.minisig", "SHA256SUMS.sigstore.json"}
 
 
 def digest(path):
@@ -46,7 +47,15 @@ def statement(facts, files):
     }
 
 
+def check_commit(facts, dist):
+    """Exits if a program is not from this commit, which it contains. It can come from another build (DIST_PROGRAMS)."""
+    for path in release.programs(dist).values():
+        if facts.commit.encode() not in path.read_bytes():
+            sys.exit(f"{path}: not built from commit {facts.commit}")
+
+
 def build(facts, dist):
+    check_commit(facts, dist)
     files = sorted(path for path in dist.iterdir() if path.is_file() and path.name not in LATER)
     path = dist / NAME
     path.write_text(json.dumps(statement(facts, files), indent=1) + "\n")

@@ -39,7 +39,7 @@ STAND_IN = r"""
 #include <string.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
-  if (argc > 1 && !strcmp(argv[1], "--version")) return puts("Kubernetes VERSION") < 0;
+  if (argc > 1 && !strcmp(argv[1], "--version")) return puts("Kubernetes VERSION COMMIT") < 0;
   for (int i = 1; i < argc; i++) puts(argv[i]);
   puts("export KUBECONFIG=/stand-in.kubeconfig");
   fflush(stdout);
@@ -111,7 +111,7 @@ def setUpModule():
         DIST = pathlib.Path(sys.argv[1]).resolve()
         return
     source = work / "stand-in.c"
-    source.write_text(STAND_IN.replace("VERSION", FACTS.git_version))
+    source.write_text(STAND_IN.replace("VERSION", FACTS.git_version).replace("COMMIT", FACTS.commit))
     run(shutil.which("cc") or "cc", "-o", work / "stand-in", source)
     DIST = make_dist(work / "dist", work / "stand-in")
 
@@ -145,6 +145,13 @@ class All(Case):
         names = {path.name for path in DIST.iterdir() if path.is_file()} - provenance.LATER
         self.assertEqual({subject["name"] for subject in subjects}, names)
 
+    def test_program_of_another_commit_is_rejected(self):
+        if not FACTS.commit:
+            self.skipTest("not a clone")
+        (self.work / "kube-apiserver-linux-amd64").write_text("another")
+        with self.assertRaises(SystemExit):
+            provenance.check_commit(FACTS, self.work)
+
     def test_archive_has_program_and_licences(self):
         with tarfile.open(made("mainstay-*-linux-amd64.tar.gz")) as tar:
             names = {name.split("/", 1)[1] for name in tar.getnames()}
@@ -166,6 +173,21 @@ class All(Case):
         (self.work / "SHA256SUMS").write_text("0  a\n")
         run(release.ROOT / "tools/sign.sh", self.work, env={**os.environ, "MINISIGN_KEY": str(self.work / "secret")})
         run(minisign, "-V", "-p", self.work / "public", "-m", self.work / "SHA256SUMS")
+
+    def test_cosign_signs_and_verifies(self):
+        cosign, config = needs("cosign"), self.work / "config.json"
+        variables = {**os.environ, "COSIGN_PASSWORD": "", "COSIGN_YES": "true"}
+        (self.work / "SHA256SUMS").write_text("0  a\n")
+        run(cosign, "generate-key-pair", cwd=self.work, env=variables)
+        # Without the public services.
+        run(cosign, "signing-config", "create", f"--out={config}", env=variables)
+        variables |= {"COSIGN_KEY": str(self.work / "cosign.key"), "COSIGN_SIGNING_CONFIG": str(config)}
+        run(release.ROOT / "tools/sign.sh", self.work, env=variables)
+        verify = [cosign, "verify-blob", f"--key={self.work / 'cosign.pub'}", f"--bundle={self.work / 'SHA256SUMS.sigstore.json'}",
+                  "--insecure-ignore-tlog=true", self.work / "SHA256SUMS"]
+        run(*verify)
+        (self.work / "SHA256SUMS").write_text("1  a\n")
+        self.assertNotEqual(subprocess.run(verify, capture_output=True).returncode, 0)
 
     def test_only_published_crates_have_package_urls(self):
         bills = [self.work / name for name in ("cdx.json", "spdx.json", "licenses")]
