@@ -29,9 +29,15 @@ while IFS= read -r variable; do export "${variable?}"; done < <(python3 "$root/t
 # Paths of this machine would otherwise be in messages of Rust and C code. The last mapping that matches wins.
 maps=("$home=/cargo" "$root=/mainstay" "$directory=/target")
 export CFLAGS="${maps[*]/#/-ffile-prefix-map=} ${CFLAGS:-}"
-# Relative relocations are packed, which makes the server 2 MiB smaller.
+# Packed relative relocations make the server 2 MiB smaller. The start code of older releases of glibc ignores them, and the
+# program would crash.
+relocations=
+glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2)
+if [ "$target" = "$musl" ] || printf '2.36\n%s\n' "${glibc:-0}" | sort --version-sort --check=quiet; then
+  relocations="-C link-arg=-Wl,-z,pack-relative-relocs"
+fi
 # --target, even though it is this machine's: otherwise RUSTFLAGS would also apply to procedural macros, which cannot be static.
-RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs ${maps[*]/#/--remap-path-prefix=} $*" \
+RUSTFLAGS="-C target-feature=+crt-static $relocations ${maps[*]/#/--remap-path-prefix=} $*" \
   "${CARGO:-cargo}" build --manifest-path "$root/Cargo.toml" --locked --release --target "$target" \
   --target-dir "$directory" "${packages[@]/#/--package=}" >&2
 echo "$directory/$target/release"

@@ -154,7 +154,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
             .unwrap_or(1)
             .max(1),
-        services: services(flags),
+        services: services(flags, advertise_address),
         service_accounts: service_accounts(flags),
         pods: PodConfig {
             allow_privileged: flags.bool("allow-privileged"),
@@ -407,20 +407,27 @@ fn chain(flags: &Flags, gates: Gates, metrics: Selection) -> ChainOptions {
     }
 }
 
-fn services(flags: &Flags) -> ServiceConfig {
+fn services(flags: &Flags, advertise_address: IpAddr) -> ServiceConfig {
     let (low, high) = checks::node_ports(flags);
     ServiceConfig {
         cidrs: checks::cidrs(flags),
         node_ports: low..=high,
         kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port")).unwrap_or(0),
-        endpoint_reconciler: match flags.text("endpoint-reconciler-type") {
-            "none" => EndpointReconciler::None,
-            "master-count" => {
-                let count = usize::try_from(flags.int("apiserver-count")).unwrap_or(1);
-                EndpointReconciler::MasterCount(count.max(1))
-            }
-            _ => EndpointReconciler::Lease,
-        },
+        endpoint_reconciler: endpoint_reconciler(flags, advertise_address),
+    }
+}
+
+/// Returns the strategy for the endpoint of this server. A machine without a network has only a loopback address, which
+/// Endpoints cannot contain.
+fn endpoint_reconciler(flags: &Flags, advertise_address: IpAddr) -> EndpointReconciler {
+    match flags.text("endpoint-reconciler-type") {
+        _ if advertise_address.is_loopback() => EndpointReconciler::None,
+        "none" => EndpointReconciler::None,
+        "master-count" => {
+            let count = usize::try_from(flags.int("apiserver-count")).unwrap_or(1);
+            EndpointReconciler::MasterCount(count.max(1))
+        }
+        _ => EndpointReconciler::Lease,
     }
 }
 

@@ -304,7 +304,8 @@ fn all_upstream_storage_media_types_are_accepted() {
 #[test]
 fn endpoint_reconciler_can_be_disabled() {
     let check = |line: &str, expected: EndpointReconciler| {
-        assert_eq!(options(line).unwrap().services.endpoint_reconciler, expected, "{line}");
+        let config = options(&format!("--advertise-address 192.0.2.1 {line}")).unwrap();
+        assert_eq!(config.services.endpoint_reconciler, expected, "{line}");
     };
     check("", EndpointReconciler::Lease);
     check("--endpoint-reconciler-type=", EndpointReconciler::Lease);
@@ -314,6 +315,14 @@ fn endpoint_reconciler_can_be_disabled() {
     check("--endpoint-reconciler-type master-count --apiserver-count 3", EndpointReconciler::MasterCount(3));
     error("--apiserver-count 0", "--apiserver-count should be a positive number, but value '0' provided");
     error("--endpoint-reconciler-type Lease", "Reconciler not implemented: Lease");
+}
+
+#[test]
+fn loopback_address_is_no_endpoint() {
+    let flags = Flags::parse(std::iter::empty()).unwrap();
+    let strategy = |address: &str| endpoint_reconciler(&flags, address.parse().unwrap());
+    assert_eq!(strategy("127.0.0.1"), EndpointReconciler::None);
+    assert_eq!(strategy("192.0.2.1"), EndpointReconciler::Lease);
 }
 
 #[test]
