@@ -176,7 +176,8 @@ class All(Case):
 
     def test_cosign_signs_and_verifies(self):
         cosign, config = needs("cosign"), self.work / "config.json"
-        variables = {**os.environ, "COSIGN_PASSWORD": "", "COSIGN_YES": "true"}
+        path = f"{pathlib.Path(cosign).parent}:{os.environ['PATH']}"
+        variables = {**os.environ, "PATH": path, "COSIGN_PASSWORD": "", "COSIGN_YES": "true"}
         (self.work / "SHA256SUMS").write_text("0  a\n")
         run(cosign, "generate-key-pair", cwd=self.work, env=variables)
         # Without the public services.
