@@ -1,68 +1,54 @@
 //! Statistics of a run: latency histogram, counters shared by the tasks of a workload, medians.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::process::Usage;
 
-/// Significant bits of a bucket: values are off by less than 1 part in 128.
-const BITS: u32 = 7;
-const SUB: usize = 1 << BITS;
-const BUCKETS: usize = SUB * (64 - BITS as usize + 1);
+/// Significant decimal digits of a recorded duration: values are off by less than 1 %.
+const DIGITS: u8 = 2;
 
-/// Histogram of durations with exponentially growing buckets. Its size does not depend on the length of a
-/// run, and tasks add to it without a lock.
+/// Histogram of durations, shared by tasks. Its size does not depend on the length of a run.
 #[derive(Debug)]
 pub(crate) struct Histogram {
-    buckets: Box<[AtomicU64]>,
+    durations: Mutex<hdrhistogram::Histogram<u64>>,
     max: AtomicU64,
 }
 
 impl Default for Histogram {
+    #[allow(clippy::expect_used, reason = "the precision is a constant; a test creates a histogram")]
     fn default() -> Self {
-        Self { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max: AtomicU64::new(0) }
+        let durations = hdrhistogram::Histogram::new(DIGITS).expect("0 to 5 digits are valid");
+        Self { durations: Mutex::new(durations), max: AtomicU64::new(0) }
     }
 }
 
-fn bucket_of(nanos: u64) -> usize {
-    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
-    // At most 2 * SUB - 1, so that the buckets of the next shift follow without a gap.
-    let top = usize::try_from(nanos >> shift).unwrap_or(0);
-    shift as usize * SUB + top
-}
-
-/// Returns the middle of a bucket.
-fn value_of(bucket: usize) -> u64 {
-    let shift = (bucket / SUB).saturating_sub(1);
-    let low = ((bucket - shift * SUB) as u64) << shift;
-    low + ((1_u64 << shift) >> 1)
-}
-
 impl Histogram {
+    fn lock(&self) -> MutexGuard<'_, hdrhistogram::Histogram<u64>> {
+        self.durations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn add(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        if let Some(bucket) = self.buckets.get(bucket_of(nanos)) {
-            bucket.fetch_add(1, Relaxed);
-        }
+        self.lock().saturating_record(nanos);
         self.max.fetch_max(nanos, Relaxed);
     }
 
     /// Returns the number of durations.
     pub(crate) fn count(&self) -> u64 {
-        self.buckets.iter().map(|count| count.load(Relaxed)).sum()
+        self.lock().len()
     }
 
     /// Returns the quantiles; `None` if there are no durations.
     pub(crate) fn latency(&self) -> Option<Latency> {
-        let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Relaxed)).collect();
-        let total: u64 = counts.iter().sum();
+        let histogram = self.lock();
         let max = self.max.load(Relaxed);
-        let at = |q: f64| ms(quantile(&counts, total, q).min(max));
-        (total > 0).then(|| Latency {
+        let at = |q: f64| ms(histogram.value_at_quantile(q).min(max));
+        (!histogram.is_empty()).then(|| Latency {
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
@@ -70,17 +56,6 @@ impl Histogram {
             max: ms(max),
         })
     }
-}
-
-/// Returns the smallest bucket value that at least the share `q` of all values does not exceed.
-fn quantile(counts: &[u64], total: u64, q: f64) -> u64 {
-    let rank = ((total as f64 * q).ceil() as u64).max(1);
-    let mut cumulative = 0;
-    let bucket = counts.iter().position(|count| {
-        cumulative += count;
-        cumulative >= rank
-    });
-    bucket.map_or(0, value_of)
 }
 
 fn ms(nanos: u64) -> f64 {
@@ -128,13 +103,13 @@ impl Tally {
     pub(crate) fn failure(&self, count: u64, error: impl std::fmt::Display) {
         self.errors.fetch_add(count, Relaxed);
         // A poisoned lock only means that another task panicked while it wrote its text.
-        let mut first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut first = self.first_error.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert_with(|| error.to_string());
     }
 
     /// Combines these counters and `usage` into a measurement.
     pub(crate) fn measured(&self, usage: Usage) -> Measured {
-        let first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let first = self.first_error.lock().unwrap_or_else(PoisonError::into_inner);
         Measured {
             operations: self.operations.load(Relaxed),
             errors: self.errors.load(Relaxed),
@@ -267,19 +242,6 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_are_contiguous_and_close_to_their_values() {
-        let mut last = 0;
-        for nanos in 0..100_000_u64 {
-            let bucket = bucket_of(nanos);
-            assert!(bucket == last || bucket == last + 1, "{nanos}");
-            last = bucket;
-            assert!(value_of(bucket).abs_diff(nanos) * 128 <= nanos, "{nanos}");
-        }
-        assert!(bucket_of(u64::MAX) < BUCKETS);
-        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
-    }
 
     #[test]
     fn quantiles_match_the_sorted_list() {

@@ -9,14 +9,15 @@ mod review;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apimachinery::foreign_text::ForeignText;
-use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use component_base::clock::Clock;
 use component_base::weakened::{WeakenedDecisions, WeakenedKind};
+use lru::LruCache;
 use schema::object::Object;
 
 use crate::notes::Level;
@@ -25,7 +26,7 @@ pub use configuration::ImagePolicyConfiguration;
 use review::ReviewStatus;
 
 /// Maximum number of cached responses.
-const CACHE_ENTRIES_MAX: usize = 1024;
+const CACHE_ENTRIES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 /// Maximum size in bytes of a review or response in the cache.
 const CACHE_ENTRY_BYTES_MAX: usize = 10_000;
 /// Prefix of audit annotation keys.
@@ -57,7 +58,7 @@ pub trait ImageReviewer: Send + Sync + 'static {
 }
 
 /// Cached responses with the time of their arrival.
-type ResponseCache = Lru<Arc<str>, (ReviewStatus, UnixTime)>;
+type ResponseCache = LruCache<Arc<str>, (ReviewStatus, UnixTime)>;
 
 pub struct ImagePolicyWebhook {
     reviewer: Arc<dyn ImageReviewer>,
@@ -76,7 +77,7 @@ impl ImagePolicyWebhook {
         configuration: ImagePolicyConfiguration,
         weakened: WeakenedDecisions,
     ) -> Self {
-        let cache = Mutex::new(Lru::new(CACHE_ENTRIES_MAX));
+        let cache = Mutex::new(LruCache::new(CACHE_ENTRIES_MAX));
         ImagePolicyWebhook { reviewer, clock, configuration, weakened, cache }
     }
 

@@ -15,7 +15,6 @@ pub mod go_quote;
 pub mod gvk;
 pub mod kube_version;
 pub mod labels;
-pub mod lru;
 pub mod names;
 pub mod quantity;
 pub mod query;

@@ -1,12 +1,13 @@
 //! KMS v1: each value has its own key. The key is sealed by the plugin and stored before the value.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::lru::Lru;
 use async_trait::async_trait;
 use bytes::Bytes;
 use encryption::cipher::{Cbc, Gcm};
 use encryption::{DecryptedValue, Direction, Error, KmsProvider, Random, Transformer};
+use lru::LruCache;
 use sha2::{Digest, Sha256};
 
 use crate::health::{Health, Unhealthy};
@@ -47,13 +48,19 @@ impl Dek {
 
 /// Cache of the most recently used keys.
 struct Keys {
-    max: usize,
-    keys: Mutex<Lru<Fingerprint, Arc<Dek>>>,
+    keys: Mutex<LruCache<Fingerprint, Arc<Dek>>>,
     metrics: Arc<KmsMetrics>,
 }
 
 impl Keys {
-    fn keys(&self) -> MutexGuard<'_, Lru<Fingerprint, Arc<Dek>>> {
+    fn new(max: NonZeroUsize, metrics: &Arc<KmsMetrics>) -> Arc<Self> {
+        // A bounded constructor would allocate the memory of a full cache.
+        let mut keys = LruCache::unbounded();
+        keys.resize(max);
+        Arc::new(Keys { keys: Mutex::new(keys), metrics: Arc::clone(metrics) })
+    }
+
+    fn keys(&self) -> MutexGuard<'_, LruCache<Fingerprint, Arc<Dek>>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -64,7 +71,7 @@ impl Keys {
     fn put(&self, fingerprint: Fingerprint, dek: Arc<Dek>) {
         let mut keys = self.keys();
         keys.put(fingerprint, dek);
-        self.metrics.set_cache_fill(keys.len(), self.max);
+        self.metrics.set_cache_fill(keys.len(), keys.cap().get());
     }
 }
 
@@ -88,12 +95,9 @@ impl Provider {
         plugins: &Plugins,
     ) -> Self {
         let metrics = Arc::clone(&plugins.metrics);
-        let keys = |max| {
-            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), metrics: Arc::clone(&plugins.metrics) })
-        };
         Provider {
             plugin,
-            keys: keys_max.filter(|max| *max > 0).map(keys),
+            keys: keys_max.and_then(NonZeroUsize::new).map(|max| Keys::new(max, &metrics)),
             opening: SingleFlight::default(),
             health: Arc::new(Health::new(&name.into())),
             random: Arc::clone(&plugins.random),

@@ -1,7 +1,9 @@
 //! Bounded set of token buckets.
 
-use apimachinery::lru::Lru;
+use std::num::NonZeroUsize;
+
 use apimachinery::time::UnixTime;
+use lru::LruCache;
 
 /// A token bucket that refills over time (Go's `x/time/rate`).
 #[derive(Debug, Clone, Copy)]
@@ -17,18 +19,21 @@ pub(super) struct Buckets {
     rate: f64,
     /// Capacity of a bucket.
     burst: f64,
-    buckets: Lru<u64, Bucket>,
+    buckets: LruCache<u64, Bucket>,
 }
 
 impl Buckets {
     /// Creates an empty set of at most `max` buckets.
-    pub(super) fn new(rate: i32, burst: i32, max: usize) -> Self {
-        Buckets { rate: f64::from(rate), burst: f64::from(burst), buckets: Lru::new(max) }
+    pub(super) fn new(rate: i32, burst: i32, max: NonZeroUsize) -> Self {
+        // A bounded constructor would allocate the memory of a full set.
+        let mut buckets = LruCache::unbounded();
+        buckets.resize(max);
+        Buckets { rate: f64::from(rate), burst: f64::from(burst), buckets }
     }
 
     /// Takes a token. Returns false if there is none.
     pub(super) fn take(&mut self, key: u64, now: UnixTime) -> bool {
-        if let Some(bucket) = self.buckets.get(&key) {
+        if let Some(bucket) = self.buckets.get_mut(&key) {
             return bucket.take(self.rate, self.burst, now);
         }
         let mut bucket = Bucket { tokens: self.burst, last: now };
@@ -67,7 +72,7 @@ mod tests {
 
     #[test]
     fn bucket_allows_burst_and_refills_over_time() {
-        let mut buckets = Buckets::new(2, 3, 10);
+        let mut buckets = Buckets::new(2, 3, NonZeroUsize::MIN);
         let mut take_at =
             |millis: &[u32]| millis.iter().map(|now| buckets.take(1, at(*now))).collect::<Vec<_>>();
         assert_eq!(take_at(&[0, 0, 0, 0]), [true, true, true, false]);
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn evicted_key_gets_full_bucket() {
-        let mut buckets = Buckets::new(1, 1, 2);
+        let mut buckets = Buckets::new(1, 1, NonZeroUsize::MIN.saturating_add(1));
         assert_eq!([1, 2, 1, 3].map(|key| buckets.take(key, at(0))), [true, true, false, true]);
         assert_eq!([1, 2].map(|key| buckets.take(key, at(0))), [false, true]);
     }

@@ -1,5 +1,7 @@
 //! `Configuration` of `eventratelimit.admission.k8s.io`: rate limits of Events.
 
+use std::num::NonZeroUsize;
+
 use api::tree::{children, integer, text};
 use apimachinery::field::{self, Error, Path};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
@@ -8,7 +10,7 @@ use schema::object::Object;
 use crate::PluginConfigurationError;
 
 /// Default for the maximum number of buckets of a limit.
-const CACHE_SIZE: usize = 4096;
+const CACHE_SIZE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 
 const LIMIT: Members = Members {
     name: "Limit",
@@ -62,7 +64,7 @@ pub(super) struct Limit {
     /// Burst size in events.
     pub(super) burst: i32,
     /// Maximum number of buckets. The least recently used bucket is evicted first.
-    pub(super) buckets_max: usize,
+    pub(super) buckets_max: NonZeroUsize,
 }
 
 /// Rate limits of Events. At least one limit is required.
@@ -111,7 +113,7 @@ fn limit(path: &Path<'_>, object: &Object, errors: &mut Vec<Error>) -> Option<Li
     if limit_type != Some(LimitType::Server) && buckets_max < 0 {
         errors.push(Error::invalid(&path.child("cacheSize"), buckets_max, "must not be negative"));
     }
-    let buckets_max = usize::try_from(buckets_max).ok().filter(|max| *max > 0).unwrap_or(CACHE_SIZE);
+    let buckets_max = usize::try_from(buckets_max).ok().and_then(NonZeroUsize::new).unwrap_or(CACHE_SIZE);
     Some(Limit {
         limit_type: limit_type?,
         rate: rate.try_into().ok()?,
@@ -135,8 +137,13 @@ mod tests {
         let read = parse(
             "limits: [{type: Server, qps: 1, burst: 2, cacheSize: -1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]",
         );
-        let server = Limit { limit_type: LimitType::Server, rate: 1, burst: 2, buckets_max: 4096 };
-        let user = Limit { limit_type: LimitType::User, rate: 3, burst: 4, buckets_max: 5 };
+        let server = Limit { limit_type: LimitType::Server, rate: 1, burst: 2, buckets_max: CACHE_SIZE };
+        let user = Limit {
+            limit_type: LimitType::User,
+            rate: 3,
+            burst: 4,
+            buckets_max: NonZeroUsize::MIN.saturating_add(4),
+        };
         assert_eq!(read.unwrap().limits, [server, user]);
     }
 
