@@ -4,6 +4,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use apimachinery::time::UnixTime;
+use component_base::trace::Origin;
 use jsontree::{Value, json};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -13,8 +15,11 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::trace::v1::Span;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use telemetry::{ExporterEnvironment, Provider, TracingConfiguration};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::{Identity, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
 use crate::config::Config;
@@ -45,10 +50,13 @@ impl TraceService for Collector {
 
 impl Collector {
     async fn listen(&self) -> SocketAddr {
+        self.listen_with(tonic::transport::Server::builder()).await
+    }
+
+    async fn listen_with(&self, mut builder: tonic::transport::Server) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let service = TraceServiceServer::new(self.clone());
-        let server = tonic::transport::Server::builder().add_service(service);
+        let server = builder.add_service(TraceServiceServer::new(self.clone()));
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         address
     }
@@ -266,6 +274,56 @@ async fn untrusted_trace_context_is_ignored() {
     assert_eq!((root.parent_span_id.len(), hex(&root.links[0].trace_id)), (0, TRACE.to_owned()));
     assert_eq!(text(root, "http.response.status_code"), "403");
     assert!(spans.iter().all(|span| text(span, "http.response.status_code") != "401"));
+}
+
+/// A CA, and a certificate of this machine with its key. All are PEM.
+struct Certificates {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+impl Certificates {
+    fn generate() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap().pem();
+        Certificates { authority: authority.pem(), certificate, key: key.serialize_pem() }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn environment_encrypts_the_export() {
+    let files = tempfile::TempDir::new().unwrap();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let Certificates { authority, certificate, key } = Certificates::generate();
+    for (name, text) in [("ca", &authority), ("certificate", &certificate), ("key", &key)] {
+        std::fs::write(path(name), text).unwrap();
+    }
+    let tls = ServerTlsConfig::new()
+        .identity(Identity::from_pem(&certificate, &key))
+        .client_ca_root(tonic::transport::Certificate::from_pem(&authority));
+    let collector = Collector::default();
+    let address = collector.listen_with(tonic::transport::Server::builder().tls_config(tls).unwrap()).await;
+    let export = async |variables: &[(&str, String)]| {
+        let lookup =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+        let environment = ExporterEnvironment::read(lookup);
+        let provider = Provider::new(&TracingConfiguration::default(), &environment, "id", None).unwrap();
+        drop(provider.tracer().request("GET".to_owned(), Origin::New, UnixTime::default(), Vec::new()));
+        provider.shutdown().await;
+        collector.of("").len()
+    };
+    let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{address}"));
+    let ca = ("OTEL_EXPORTER_OTLP_CERTIFICATE", path("ca"));
+    let client_certificate = ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", path("certificate"));
+    let client_key = ("OTEL_EXPORTER_OTLP_CLIENT_KEY", path("key"));
+    assert_eq!(export(&[endpoint.clone()]).await, 0, "not encrypted");
+    assert_eq!(export(&[endpoint.clone(), ca.clone()]).await, 0, "no client certificate");
+    assert_eq!(export(&[endpoint, ca, client_certificate, client_key]).await, 1);
 }
 
 #[tokio::test]

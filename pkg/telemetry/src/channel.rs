@@ -1,5 +1,5 @@
 //! The gRPC channel to the trace collector, by an address in gRPC's syntax
-//! (<https://github.com/grpc/grpc/blob/master/doc/naming.md>). It is never encrypted, as in upstream.
+//! (<https://github.com/grpc/grpc/blob/master/doc/naming.md>).
 
 use std::future::Future;
 use std::io;
@@ -13,10 +13,11 @@ use client::{Dialer, Io};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tower_service::Service;
 
 use crate::Error;
+use crate::environment::ExporterEnvironment;
 
 /// The default endpoint of OTLP over gRPC.
 const DEFAULT: &str = "localhost:4317";
@@ -34,17 +35,29 @@ enum Address {
     Abstract(String),
 }
 
-/// Returns a channel that connects on first use and reconnects when needed.
+/// Returns a channel that connects on first use and reconnects when needed. `endpoint`, of the configuration file, takes
+/// precedence over that of the environment. Without certificates in the environment and without an `https` URL there,
+/// the channel is not encrypted, as in upstream.
 ///
 /// # Errors
-/// The address cannot be used.
-pub(crate) fn connect_lazily(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, Error> {
-    let address = Address::parse(endpoint.filter(|text| !text.is_empty()).unwrap_or(DEFAULT))?;
-    let endpoint = |host: &str| {
-        Endpoint::from_shared(format!("http://{host}"))
-            .map(|endpoint| endpoint.connect_timeout(CONNECT_TIMEOUT))
-            .map_err(|error| Error::Endpoint(format!("tracing endpoint {host:?}: {error}")))
+/// The address, a certificate or a key cannot be used.
+pub(crate) fn connect_lazily(
+    endpoint: Option<&str>,
+    environment: &ExporterEnvironment,
+    dialer: Option<Dialer>,
+) -> Result<Channel, Error> {
+    let target = match endpoint.filter(|text| !text.is_empty()) {
+        Some(text) => Target { text, secure: false },
+        None => {
+            environment.endpoint.as_deref().map_or(Target { text: DEFAULT, secure: false }, Target::of_url)
+        }
     };
+    let address = Address::parse(target.text)?;
+    let tls = match environment.tls()? {
+        None if target.secure => Some(ClientTlsConfig::new().with_native_roots()),
+        tls => tls,
+    };
+    let endpoint = |host: &str| encrypted(host, tls.clone());
     Ok(match address {
         Address::Tcp(host) => match dialer {
             None => endpoint(&host)?.connect_lazy(),
@@ -54,6 +67,40 @@ pub(crate) fn connect_lazily(endpoint: Option<&str>, dialer: Option<Dialer>) -> 
     })
 }
 
+/// Returns the endpoint of a host and port.
+fn encrypted(host: &str, tls: Option<ClientTlsConfig>) -> Result<Endpoint, Error> {
+    let failed = |source| Error::Connection { endpoint: host.to_owned(), source };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{host}")).map_err(failed)?;
+    let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT);
+    match tls {
+        Some(tls) => endpoint.tls_config(tls).map_err(failed),
+        None => Ok(endpoint),
+    }
+}
+
+/// Address of a collector and the security that its URL demands.
+#[derive(Debug, PartialEq, Eq)]
+struct Target<'a> {
+    text: &'a str,
+    secure: bool,
+}
+
+impl<'a> Target<'a> {
+    /// Reads an endpoint of the environment: a URL, or an address in gRPC's syntax.
+    fn of_url(text: &'a str) -> Self {
+        let after = |scheme: &str| {
+            let rest = text.get(scheme.len()..)?;
+            let is_scheme = text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+            is_scheme.then(|| rest.trim_end_matches('/'))
+        };
+        match after("https://") {
+            Some(text) => Target { text, secure: true },
+            None => Target { text: after("http://").unwrap_or(text), secure: false },
+        }
+    }
+}
+
 impl Address {
     fn parse(text: &str) -> Result<Self, Error> {
         let cannot = |why: &str| format!("tracing endpoint {text:?}: {why}");
@@ -61,7 +108,7 @@ impl Address {
             return match rest.split_once('/') {
                 Some(("", host)) => Ok(Address::Tcp(host.to_owned())),
                 Some(_) => Err(Error::Endpoint(cannot(
-                    "this server asks the system alone for names, no other DNS server",
+                    "DNS servers in addresses are not supported: use dns:///HOST:PORT",
                 ))),
                 None => Ok(Address::Tcp(rest.to_owned())),
             };
@@ -131,6 +178,18 @@ impl Service<Uri> for ProxyConnector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_https_urls_demand_encryption() {
+        let check = |text, expected, secure| {
+            assert_eq!(Target::of_url(text), Target { text: expected, secure }, "{text}");
+        };
+        check("https://otel:4317", "otel:4317", true);
+        check("HTTPS://otel:4317/", "otel:4317", true);
+        check("http://otel:4317/", "otel:4317", false);
+        check("otel:4317", "otel:4317", false);
+        check("unix:///run/otel.sock", "unix:///run/otel.sock", false);
+    }
 
     #[test]
     fn addresses_follow_grpc_naming() {

@@ -5,10 +5,12 @@
 
 mod channel;
 mod config;
+mod environment;
 mod error;
 mod provider;
 mod spans;
 
 pub use config::TracingConfiguration;
+pub use environment::ExporterEnvironment;
 pub use error::Error;
 pub use provider::Provider;

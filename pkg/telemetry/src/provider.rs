@@ -8,23 +8,15 @@ use client::Dialer;
 use component_base::trace::Tracer;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
+use opentelemetry_otlp::{SpanExporter, WithTonicConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider};
+use opentelemetry_sdk::resource::EnvResourceDetector;
+use opentelemetry_sdk::trace::{BatchSpanProcessor, Sampler, SdkTracerProvider};
 
 use crate::config::TracingConfiguration;
 use crate::spans::Spans;
-use crate::{Error, channel};
+use crate::{Error, ExporterEnvironment, channel};
 
-/// Maximum number of spans that wait for the collector; further spans are dropped. The bounds are those of
-/// OpenTelemetry's Go library.
-const QUEUED_MAX: usize = 2048;
-/// Maximum number of spans per batch.
-const BATCH_MAX: usize = 512;
-/// Delay before a batch that is not full is sent.
-const BATCH_AFTER: Duration = Duration::from_secs(5);
-/// Timeout for the export of a batch.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for the last batches at shutdown.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
@@ -39,30 +31,29 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Exports the spans of the server with this id to the collector in `config`. If there is a `dialer` and
-    /// the collector is not a local Unix socket, connections go through the dialer. The first batch opens the
-    /// connection. A collector that is not running costs the spans and nothing else. Must be called within a
-    /// tokio runtime.
+    /// Exports the spans of the server with this id to the collector in `config`, or else in `environment`. If there is a
+    /// `dialer` and the collector is not a local Unix socket, connections go through the dialer. The first batch opens
+    /// the connection. A collector that is not running costs the spans and nothing else. Must be called within a tokio
+    /// runtime.
+    ///
+    /// The queue of spans is bounded by the library: 2,048 spans, in batches of 512 after 5 s, unless
+    /// `OTEL_BSP_MAX_QUEUE_SIZE` and its like in the process's environment differ. Further spans are dropped.
     ///
     /// # Errors
-    /// The address is valid for gRPC but not supported by this server.
+    /// The address, a certificate or a setting of the environment cannot be used.
     pub fn new(
         config: &TracingConfiguration,
+        environment: &ExporterEnvironment,
         server_id: &str,
         dialer: Option<Dialer>,
     ) -> Result<Self, Error> {
         let exporter = SpanExporter::builder()
             .with_tonic()
-            .with_channel(channel::connect_lazily(config.endpoint.as_deref(), dialer)?)
-            .with_timeout(EXPORT_TIMEOUT)
+            .with_channel(channel::connect_lazily(config.endpoint.as_deref(), environment, dialer)?)
             .build()?;
-        let batches = BatchConfigBuilder::default()
-            .with_max_queue_size(QUEUED_MAX)
-            .with_max_export_batch_size(BATCH_MAX)
-            .with_scheduled_delay(BATCH_AFTER)
-            .build();
-        let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
+        let processor = BatchSpanProcessor::builder(exporter).build();
         let resource = Resource::builder_empty()
+            .with_detector(Box::new(EnvResourceDetector::new()))
             .with_attributes([
                 KeyValue::new("service.name", "apiserver"),
                 KeyValue::new("service.instance.id", server_id.to_owned()),
