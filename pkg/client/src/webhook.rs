@@ -12,7 +12,9 @@ use apimachinery::foreign_text::FOREIGN_TEXT_BYTES_MAX;
 use apimachinery::foreign_text::ForeignText;
 use apimachinery::time::format_duration;
 use bytes::Bytes;
+use component_base::trace::Span;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
@@ -181,6 +183,9 @@ impl Webhook {
         let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         let duration = start.elapsed();
+        Span::record_call(duration, || {
+            format!("webhook {}{}", self.url.authority().map_or("", Authority::as_str), self.url.path())
+        });
         let response =
             outcome.as_ref().ok().map(|response| (response.status().as_u16(), response.body().len()));
         self.metrics.as_ref().inspect(|host| host.record_call(body.len(), response, duration));

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use apimachinery::time::UnixTime;
-pub use latencies::{Latencies, Step};
+pub use latencies::{Latencies, NamedCall, Step};
 pub use remote::RemoteSpan;
 
 thread_local! {
@@ -143,6 +143,16 @@ impl Span {
         CURRENT.with_borrow(|span| {
             if let Some(latencies) = &span.latencies {
                 latencies.record(step, time);
+            }
+        });
+    }
+
+    /// Records the duration of a call by the current request. `name` is called only for a long call. No effect
+    /// without a recorder.
+    pub fn record_call(time: Duration, name: impl FnOnce() -> String) {
+        CURRENT.with_borrow(|span| {
+            if let Some(latencies) = &span.latencies {
+                latencies.record_call(time, name);
             }
         });
     }

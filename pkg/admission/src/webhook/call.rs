@@ -22,6 +22,11 @@ use crate::expressions::MatchOutcome;
 use crate::webhook::hooks::Candidate;
 use crate::{AdmissionNotes, Attributes, Level, ObjectError};
 
+/// Returns the name of a webhook for the log of slow requests.
+pub(super) fn name_for_log(hook: &Hook) -> String {
+    format!("webhook {} of configuration {}", hook.name, hook.configuration)
+}
+
 /// A request in one version, encoded once for all webhooks of that version.
 pub(super) struct EncodedRequest {
     /// `apiVersion` and kind of objects.

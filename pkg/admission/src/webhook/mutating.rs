@@ -168,6 +168,7 @@ impl WebhookRound<'_> {
         );
         let duration = (webhooks.deps.now)().saturating_duration_since(start);
         Span::record_step(Step::MutatingWebhook, duration);
+        Span::record_call(duration, || call::name_for_log(hook));
         let counted = FinishedCall { hook, attributes: a, kind: "admit", duration };
         let failed_open = |notes: &mut AdmissionNotes| {
             let key = format!("failed-open.{ANNOTATION}{}", matched.annotation_key(self.round_index));

@@ -57,6 +57,7 @@ impl ValidatingAdmissionWebhook {
         };
         let duration = (self.0.deps.now)().saturating_duration_since(start);
         Span::record_step(Step::ValidatingWebhook, duration);
+        Span::record_call(duration, || call::name_for_log(call.hook));
         (result, duration)
     }
 }

@@ -1,9 +1,15 @@
-//! Latencies of the steps of one request, for the audit of slow requests (apiserver
+//! Latencies of the steps of one request, for the log and the audit of slow requests (apiserver
 //! `endpoints/request/webhook_duration.go`).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// Minimum duration of a call that [`Latencies`] names. Most requests have no such call, so they build no name.
+const NAMED_CALL_MIN: Duration = Duration::from_millis(50);
+/// Maximum length of a call's name in bytes. Clients control parts of some names.
+const NAME_BYTES_MAX: usize = 256;
 
 /// Measured step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,21 +42,68 @@ impl Step {
         Step::Storage,
     ];
 
+    /// Name of the step, as in upstream's audit annotations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Authentication => "authentication",
+            Step::Impersonation => "impersonation",
+            Step::Queue => "apf-queue-wait",
+            Step::Authorization => "authorization",
+            Step::MutatingWebhook => "mutating-webhook",
+            Step::ValidatingWebhook => "validating-webhook",
+            Step::Storage => "etcd",
+        }
+    }
+
     /// True if the durations of a step overlap: the longest one counts. Otherwise the sum counts.
     fn is_at_once(self) -> bool {
         matches!(self, Step::Queue | Step::Authorization | Step::ValidatingWebhook)
     }
 }
 
-/// Latency of each step.
+/// Call of a webhook or of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCall {
+    /// Webhook, or operation and key.
+    pub name: String,
+    /// Duration.
+    pub time: Duration,
+}
+
+/// Latency of each step, and the longest call.
 #[derive(Debug, Default)]
-pub struct Latencies([AtomicU64; Step::ALL.len()]);
+pub struct Latencies {
+    nanos: [AtomicU64; Step::ALL.len()],
+    longest: Mutex<Option<NamedCall>>,
+}
 
 impl Latencies {
+    fn longest_slot(&self) -> MutexGuard<'_, Option<NamedCall>> {
+        self.longest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the duration of a call. Only a call that is long enough to explain a slow request is named.
+    pub fn record_call(&self, time: Duration, name: impl FnOnce() -> String) {
+        if time < NAMED_CALL_MIN {
+            return;
+        }
+        let mut longest = self.longest_slot();
+        if longest.as_ref().is_none_or(|call| call.time < time) {
+            let mut name = name();
+            name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
+            *longest = Some(NamedCall { name, time });
+        }
+    }
+
+    /// Returns the longest call; `None` if all were short.
+    pub fn longest_call(&self) -> Option<NamedCall> {
+        self.longest_slot().clone()
+    }
+
     /// Records the duration of a step, which may occur several times.
     pub fn record(&self, step: Step, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let Some((_, so_far)) = Step::ALL.iter().zip(&self.0).find(|(entry, _)| **entry == step) else {
+        let Some((_, so_far)) = Step::ALL.iter().zip(&self.nanos).find(|(entry, _)| **entry == step) else {
             return;
         };
         if step.is_at_once() {
@@ -62,7 +115,7 @@ impl Latencies {
 
     /// Returns the steps with a nonzero latency.
     pub fn all(&self) -> impl Iterator<Item = (Step, Duration)> {
-        let times = self.0.iter().map(|nanos| Duration::from_nanos(nanos.load(Relaxed)));
+        let times = self.nanos.iter().map(|nanos| Duration::from_nanos(nanos.load(Relaxed)));
         Step::ALL.into_iter().zip(times).filter(|(_, time)| !time.is_zero())
     }
 }
@@ -83,5 +136,20 @@ mod tests {
             (Step::ValidatingWebhook, Duration::from_nanos(5)),
         ];
         assert_eq!(latencies.all().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn longest_call_is_named() {
+        let latencies = Latencies::default();
+        let record = |ms, name: &str| latencies.record_call(Duration::from_millis(ms), || name.to_owned());
+        record(49, "short");
+        assert_eq!(latencies.longest_call(), None);
+        record(60, "a");
+        record(900, "b");
+        record(100, "c");
+        let expected = NamedCall { name: "b".to_owned(), time: Duration::from_millis(900) };
+        assert_eq!(latencies.longest_call(), Some(expected));
+        record(1000, &"ä".repeat(200));
+        assert_eq!(latencies.longest_call().map(|call| call.name.len()), Some(NAME_BYTES_MAX));
     }
 }

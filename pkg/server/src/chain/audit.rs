@@ -27,7 +27,7 @@ use audit::{
 };
 use authorization::Attributes;
 use component_base::clock::Clock;
-use component_base::trace::{Latencies, Span, Step};
+use component_base::trace::Latencies;
 use endpoints::routing::dispatch::Response;
 
 use body::{BodyBuffer, BufferBudget, BufferReservation};
@@ -105,7 +105,13 @@ pub(crate) struct RecordedRequest<'a> {
 
 impl AuditRecord {
     /// A request that came in.
-    pub(crate) fn new(auditor: &Arc<Auditor>, clock: &Arc<dyn Clock>, request: RecordedRequest<'_>) -> Self {
+    /// A request without its own `latencies`, which is long-running, gets new ones.
+    pub(crate) fn new(
+        auditor: &Arc<Auditor>,
+        clock: &Arc<dyn Clock>,
+        request: RecordedRequest<'_>,
+        latencies: Option<&Arc<Latencies>>,
+    ) -> Self {
         let RecordedRequest { context, long_running, is_object_request } = request;
         AuditRecord {
             auditor: Arc::clone(auditor),
@@ -113,7 +119,7 @@ impl AuditRecord {
             context: Arc::clone(context),
             long_running,
             is_object_request: is_object_request && !long_running,
-            latencies: Arc::default(),
+            latencies: latencies.cloned().unwrap_or_default(),
             active: Mutex::new(None),
         }
     }
@@ -162,13 +168,9 @@ impl AuditRecord {
         recorded
     }
 
-    pub(crate) fn record_authentication(&self, duration: Duration) {
-        self.latencies.record(Step::Authentication, duration);
-    }
-
-    /// Returns the span of the handler, in which the steps of an audited request are timed.
-    pub(crate) fn wrap_span(&self, span: Span) -> Span {
-        if self.active().is_some() { span.timed(&self.latencies) } else { span }
+    /// Latencies of the request's steps.
+    pub(crate) fn latencies(&self) -> &Arc<Latencies> {
+        &self.latencies
     }
 
     fn event(&self, uri: &Uri, verdict: Verdict, user: Option<&UserInfo>) -> Event {

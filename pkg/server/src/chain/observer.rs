@@ -17,7 +17,7 @@ use apimachinery::status::Status;
 use authentication::{Authenticated, Unauthenticated};
 use authorization::{Authorized, Unauthorized};
 use component_base::clock::Clock;
-use component_base::trace::{Span, Step};
+use component_base::trace::{Latencies, Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
 use super::DispatchedResponse;
@@ -77,7 +77,8 @@ impl Observer {
         let request = RecordedRequest { context: &context, ..request };
         self.console_entry =
             to.requests.as_ref().map(|requests| requests.enter(&context, received, long_running));
-        let recording = |auditor| Box::new(AuditRecord::new(auditor, &to.clock, request));
+        let latencies = self.response.latencies();
+        let recording = |auditor| Box::new(AuditRecord::new(auditor, &to.clock, request, latencies));
         self.audit_record = to.auditor.as_ref().map(recording);
     }
 
@@ -100,7 +101,7 @@ impl Observer {
     ) {
         let duration = self.metrics().filters.observe_since(Filter::Authentication, start) - start;
         self.metrics().authentications.count(outcome, duration);
-        self.audit_record.as_ref().inspect(|recording| recording.record_authentication(duration));
+        self.latencies().inspect(|latencies| latencies.record(Step::Authentication, duration));
     }
 
     /// Records that the request was received, if it is audited. False if the record is required and failed: then the
@@ -120,7 +121,13 @@ impl Observer {
         recorded
     }
 
-    /// The span for the steps after authentication; `None` if neither trace nor audit needs one.
+    /// Recorder of the latencies of the steps. A long-running request has one only if it is audited.
+    fn latencies(&self) -> Option<&Arc<Latencies>> {
+        let audited = || self.audit_record.as_ref().map(|recording| recording.latencies());
+        self.response.latencies().or_else(audited)
+    }
+
+    /// The span for the steps after authentication; `None` if neither trace, audit nor log needs one.
     pub(super) fn begin_span(
         &self,
         to: &Observability,
@@ -131,8 +138,8 @@ impl Observer {
     ) -> Option<Span> {
         let traces = to.traces.as_ref();
         let span = traces.map_or(Span::none(), |traces| traces.begin(parts, context, sender.user(), env));
-        match &self.audit_record {
-            Some(recording) => Some(recording.wrap_span(span)),
+        match self.latencies() {
+            Some(latencies) => Some(span.timed(latencies)),
             None => Some(span).filter(|span| !span.is_none()),
         }
     }

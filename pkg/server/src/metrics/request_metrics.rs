@@ -1,5 +1,6 @@
 //! Metrics of one request.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use http::request::Parts;
 use tokio::time::Instant;
 
 use apimachinery::request_context::RequestContext;
+use component_base::trace::Latencies;
 
 use super::Metrics;
 use super::requests::{Directive, Labels};
 
 /// Slower requests are logged, like upstream's traces.
 pub(crate) const SLOW: Duration = Duration::from_millis(500);
+/// Minimum duration of a step in the log.
+const LOGGED_STEP_MIN: Duration = Duration::from_millis(1);
 
 /// Request that is counted when its response is complete or its client disconnects. A request whose client
 /// disconnects before the response starts is not counted.
@@ -27,6 +31,8 @@ pub(crate) struct ResponseRecord {
     directive: Option<Directive>,
     /// Context for the log; `None` for a long-running request, which never counts as slow.
     context: Option<Arc<RequestContext>>,
+    /// Latencies of the steps; `None` for a long-running request.
+    latencies: Option<Arc<Latencies>>,
     /// Time that the request waited for its seat.
     queue_micros: u32,
     /// Time until the response started, if its body is streamed.
@@ -56,6 +62,7 @@ impl ResponseRecord {
             code: None,
             directive: labels.directive(&context.query),
             context: long_running.is_none().then(|| Arc::clone(context)),
+            latencies: long_running.is_none().then(Arc::default),
             queue_micros: 0,
             response_start_micros: 0,
             received,
@@ -80,6 +87,11 @@ impl ResponseRecord {
     /// Time at which the request was received.
     pub(crate) fn received(&self) -> Instant {
         self.received
+    }
+
+    /// Latencies of the steps; `None` for a long-running request.
+    pub(crate) fn latencies(&self) -> Option<&Arc<Latencies>> {
+        self.latencies.as_ref()
     }
 
     /// Records that the server rejected the request for its own protection.
@@ -107,6 +119,7 @@ impl ResponseRecord {
     fn log(&self, context: &RequestContext, code: StatusCode, duration: Duration) {
         let RequestContext { info, user_agent, audit_id, .. } = context;
         let answering = Duration::from_micros(self.response_start_micros.into());
+        let longest = self.latencies.as_ref().and_then(|latencies| latencies.longest_call());
         tracing::info!(
             verb = info.verb,
             path = info.path,
@@ -118,9 +131,22 @@ impl ResponseRecord {
             answering = ?answering,
             sending = ?duration.saturating_sub(answering),
             took = ?duration,
+            steps = self.latencies.as_deref().map(steps_text).filter(|steps| !steps.is_empty()),
+            longest_call = longest.as_ref().map(|call| call.name.as_str()),
+            longest_call_took = longest.as_ref().map(|call| tracing::field::debug(call.time)),
             "slow request"
         );
     }
+}
+
+/// Returns the steps that took a relevant part of a slow request, such as `etcd=412ms`.
+fn steps_text(latencies: &Latencies) -> String {
+    let mut text = String::new();
+    for (step, time) in latencies.all().filter(|(_, time)| *time >= LOGGED_STEP_MIN) {
+        let separator = if text.is_empty() { "" } else { " " };
+        let _ = write!(text, "{separator}{}={time:.0?}", step.name());
+    }
+    text
 }
 
 impl Drop for ResponseRecord {
@@ -140,5 +166,22 @@ impl Drop for ResponseRecord {
                 self.log(context, code, duration);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use component_base::trace::Step;
+
+    use super::*;
+
+    #[test]
+    fn relevant_steps_are_logged() {
+        let latencies = Latencies::default();
+        assert_eq!(steps_text(&latencies), "");
+        latencies.record(Step::Authentication, Duration::from_micros(900));
+        latencies.record(Step::MutatingWebhook, Duration::from_millis(1_000));
+        latencies.record(Step::Storage, Duration::from_micros(412_345));
+        assert_eq!(steps_text(&latencies), "mutating-webhook=1s etcd=412ms");
     }
 }

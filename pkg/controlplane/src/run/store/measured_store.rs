@@ -251,6 +251,9 @@ impl MeasuredStore {
         drop(active);
         let duration = start.elapsed();
         Span::record_step(Step::Storage, duration);
+        Span::record_call(duration, || {
+            format!("{} {key}", OPERATIONS.get(operation).copied().unwrap_or_default())
+        });
         if let Some(key) = key.strip_prefix(&self.prefix) {
             self.times.record(key, operation, duration, result.is_err());
         }

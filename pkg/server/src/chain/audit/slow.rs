@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apimachinery::time::format_duration;
-use component_base::trace::{Latencies, Step};
+use component_base::trace::Latencies;
 
 /// Requests up to this duration in nanoseconds get no annotations.
 const SLOW_ABOVE: i64 = 500_000_000;
@@ -19,7 +19,7 @@ pub(super) fn annotations(
         return Vec::new();
     }
     let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let of_steps = latencies.all().map(|(step, time)| (annotation_name(step), nanos(time)));
+    let of_steps = latencies.all().map(|(step, time)| (step.name(), nanos(time)));
     // Large responses are encoded while they are sent, as in upstream.
     let sending =
         answering.map(|answering| total.saturating_sub(nanos(answering))).filter(|nanos| *nanos > 0);
@@ -30,20 +30,10 @@ pub(super) fn annotations(
     all.map(|(part, nanos)| (format!("apiserver.latency.k8s.io/{part}"), format_duration(nanos))).collect()
 }
 
-fn annotation_name(step: Step) -> &'static str {
-    match step {
-        Step::Authentication => "authentication",
-        Step::Impersonation => "impersonation",
-        Step::Queue => "apf-queue-wait",
-        Step::Authorization => "authorization",
-        Step::MutatingWebhook => "mutating-webhook",
-        Step::ValidatingWebhook => "validating-webhook",
-        Step::Storage => "etcd",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use component_base::trace::Step;
+
     use super::*;
 
     #[test]
