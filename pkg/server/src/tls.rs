@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use client_authorities::{Authorities, ClientAuthorities, OptionalClientCertVerifier};
 pub use reload::reload_files;
 use self_signed::CertificatePair;
-pub use suites::{TlsOptions, TlsVersion};
+pub use suites::{TlsOptions, TlsVersion, is_fips};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {

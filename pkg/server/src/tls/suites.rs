@@ -64,24 +64,26 @@ const NOT_OFFERED: [&str; 17] = [
 ];
 
 impl TlsOptions {
-    /// Parses Go's names of suites. Known suites that are not offered here are skipped with a warning in the
-    /// log.
+    /// Parses Go's names of suites. Known suites that are not offered here, or not in FIPS mode, are skipped with a
+    /// warning in the log.
     ///
     /// # Errors
     /// [`TlsError::UnknownSuite`].
     pub fn parse_suites(names: &[String]) -> Result<Vec<CipherSuite>, TlsError> {
         let mut suites = Vec::new();
         for name in names {
-            let offered =
-                aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
-                    let go_suite = go_name(suite);
-                    go_suite == *name
-                        || go_suite
-                            .strip_suffix("_SHA256")
-                            .is_some_and(|short| short.ends_with("POLY1305") && short == name)
-                });
-            match offered {
-                Some(suite) => suites.push(suite),
+            let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
+                let go_suite = go_name(suite);
+                go_suite == *name
+                    || go_suite
+                        .strip_suffix("_SHA256")
+                        .is_some_and(|short| short.ends_with("POLY1305") && short == name)
+            });
+            match known {
+                Some(suite) if is_offered(suite) => suites.push(suite),
+                Some(_) => {
+                    tracing::warn!(name, "cipher suite in --tls-cipher-suites is not offered in FIPS mode")
+                }
                 None if NOT_OFFERED.contains(&name.as_str()) => {
                     tracing::warn!(name, "weak cipher suite in --tls-cipher-suites is not offered");
                 }
@@ -97,7 +99,10 @@ impl TlsOptions {
 
     pub(super) fn provider(&self) -> CryptoProvider {
         let mut provider = aws_lc_rs::default_provider();
-        provider.kx_groups.push(SECP521R1);
+        // This group is not part of the validated module.
+        if !provider.fips() {
+            provider.kx_groups.push(SECP521R1);
+        }
         if !self.suites.is_empty() {
             provider
                 .cipher_suites
@@ -122,6 +127,16 @@ impl TlsOptions {
     pub(super) fn alpn(&self) -> Vec<Vec<u8>> {
         if self.http1_only { vec![b"http/1.1".to_vec()] } else { vec![b"h2".to_vec(), b"http/1.1".to_vec()] }
     }
+}
+
+/// True in builds with the feature `fips`: cryptography is that of the validated module.
+pub fn is_fips() -> bool {
+    aws_lc_rs::default_provider().fips()
+}
+
+/// True if the server offers a suite by default. FIPS mode has fewer of them.
+fn is_offered(suite: CipherSuite) -> bool {
+    aws_lc_rs::DEFAULT_CIPHER_SUITES.iter().any(|offered| offered.suite() == suite)
 }
 
 /// Returns Go's name of a suite, which has no version in the prefix.
