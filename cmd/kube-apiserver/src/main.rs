@@ -128,8 +128,8 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         let recent = log.recent;
         let set = log.verbosity;
         options.config.chain.pages.debugging = Some(DebugPages {
-            set_verbosity: Arc::new(move |v| set.set(v.into())),
             sections: vec![Section { name: "log", state: Arc::new(move || recent.lines_json()) }],
+            ..DebugPages::new(Arc::new(move |v| set.set(v.into())))
         });
     }
     options.announce();

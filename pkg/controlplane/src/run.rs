@@ -49,7 +49,7 @@ use crate::loopback::Loopback;
 use crate::process::{Monitoring, ProcessContext};
 use crate::system::{SystemClock, start_cpu_pool};
 use crate::template::{ForkState, InheritedState, Template};
-use crate::{api, huge_pages, memory};
+use crate::{api, huge_pages, memory, system};
 use certificate_expiry::CertificateExpiry;
 use controllers::tasks::Tasks;
 use hooks::Hooks;
@@ -279,11 +279,13 @@ impl PreparedServer {
         let PreparedServer { encryption, signals, tasks, memory, weakened, .. } = self;
         let address = front.address;
         let ca_certificates = front.credentials.ca_certificates.clone();
-        tracing::info!(%address, "serving securely");
+        tracing::info!(%address, fips = server::tls::is_fips().then_some(true), "serving securely");
         let expiry = CertificateExpiry::new(&config, &front.credentials.files, &env.clock, &weakened);
         let serving = serve(front, &config, Arc::clone(&chain), signals.clone(), weakened.clone());
         let mut background: JoinSet<()> = api.background.into_iter().chain([encryption.background]).collect();
         background.spawn(expiry.run());
+        let recorded = Arc::clone(&chain);
+        background.spawn(async move { recorded.record_history().await });
         background.spawn(api.cache_driver.run());
         background.spawn(async move { memory.poll_meter(&weakened).await });
         let storage_wait = config.serving.storage_wait_max;
@@ -341,6 +343,7 @@ impl PreparedServer {
         };
         options.pages.snapshot = self.store.snapshots().filter(|_| config.snapshot_endpoint);
         if let Some(debugging) = &mut options.pages.debugging {
+            debugging.replica = format!("{} ({})", system::host_name(), self.front.address);
             let store = self.store.console_source();
             debugging.sections.extend(console::sections(sources, store, &self.memory, &self.weakened));
         }

@@ -155,6 +155,13 @@ impl Chain {
         })
     }
 
+    /// Records the history of the console until dropped. Returns at once without a console.
+    pub async fn record_history(&self) {
+        if let Some(requests) = &self.observability.requests {
+            requests.record_history().await;
+        }
+    }
+
     /// Waits until no write is active. Call it after the last request was accepted.
     pub async fn wait_for_writes(&self) {
         self.writes.close();

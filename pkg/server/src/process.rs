@@ -96,6 +96,13 @@ fn write(page: &mut Page<'_>, start_time_seconds: i64) {
     }
 }
 
+/// Returns the resident memory in bytes; `None` if it cannot be read.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * PAGE_BYTES)
+}
+
 /// Returns the user and system CPU time so far in seconds; `None` if it cannot be read.
 pub(crate) fn cpu_seconds_so_far() -> Option<f64> {
     cpu_seconds(&fs::read_to_string("/proc/self/stat").ok()?)

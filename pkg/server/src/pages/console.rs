@@ -5,12 +5,14 @@
 //! [`Section`].
 
 mod families;
+mod history;
 mod requests;
 mod stream;
 
 use std::sync::Arc;
 
 use axum::extract::Path;
+use bytes::Bytes;
 use flowcontrol::LevelState;
 use http::HeaderMap;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS};
@@ -50,6 +52,7 @@ pub struct Section {
 
 pub(crate) struct Console {
     sections: Vec<Section>,
+    requests: Arc<Requests>,
     env: Env,
     /// Permits for concurrent state streams.
     watchers: Arc<Semaphore>,
@@ -62,20 +65,26 @@ pub(crate) struct Sources<'a> {
     pub(crate) metrics: &'a Arc<Metrics>,
     pub(crate) limiter: &'a Arc<RequestLimiter>,
     pub(crate) fairness: Option<&'a Arc<Fairness>>,
+    /// Name of this server among its replicas.
+    pub(crate) replica: &'a str,
     pub(crate) disconnecting: CancellationToken,
 }
 
 impl Console {
     /// Creates a console with the sources and with the sections in `others`.
     pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
-        let Sources { requests, metrics, limiter, fairness, disconnecting } = sources;
+        let Sources { requests, metrics, limiter, fairness, replica, disconnecting } = sources;
         let of = |name, state: StateFn| Section { name, state };
         let counted = Arc::clone(metrics);
         let clock = Arc::clone(&env.clock);
         let going = disconnecting.clone();
         let entered = Arc::clone(requests);
-        let server: StateFn =
-            Arc::new(move || server(&counted, &entered, clock.now().seconds, going.is_cancelled()));
+        let replica = replica.to_owned();
+        let server: StateFn = Arc::new(move || {
+            let mut state = server(&counted, &entered, clock.now().seconds, going.is_cancelled());
+            state["replica"] = replica.as_str().into();
+            state
+        });
         let [under_way, watchers, failed] = [(); 3].map(|()| Arc::clone(requests));
         let limiter = Arc::clone(limiter);
         let fairness = fairness.cloned();
@@ -88,7 +97,13 @@ impl Console {
         ];
         sections.extend(others.iter().cloned());
         let watchers = Arc::new(Semaphore::new(stream::STREAMS_MAX));
-        Arc::new(Console { sections, env: env.clone(), watchers, disconnecting })
+        Arc::new(Console {
+            sections,
+            requests: Arc::clone(requests),
+            env: env.clone(),
+            watchers,
+            disconnecting,
+        })
     }
 
     /// Returns all sections as one document.
@@ -102,7 +117,7 @@ impl Console {
 
 /// Routes of the page, its assets, the state, each section by name, and the stream. None is listed at `/`.
 pub(crate) fn pages(console: &Arc<Console>) -> Pages {
-    let [whole, part, live] = [(); 3].map(|()| Arc::clone(console));
+    let [whole, part, past, live] = [(); 4].map(|()| Arc::clone(console));
     let state =
         async move |context: Context, headers: HeaderMap| document(&whole.state(), &context, &headers);
     let section = async move |Path(name): Path<String>, context: Context, headers: HeaderMap| match part
@@ -113,7 +128,14 @@ pub(crate) fn pages(console: &Arc<Console>) -> Pages {
         Some(section) => document(&(section.state)(), &context, &headers),
         None => respond::not_found(),
     };
+    let history = async move |context: Context, headers: HeaderMap| {
+        document(&past.requests.history(), &context, &headers)
+    };
     Pages::default()
+        .add_unlisted("/debug/console/icon.svg", async || {
+            asset("image/svg+xml", include_str!("console/icon.svg"))
+        })
+        .add_unlisted("/debug/console/history", history)
         .add_unlisted("/debug/console", async || {
             asset("text/html; charset=utf-8", include_str!("console/page.html"))
         })
@@ -129,9 +151,9 @@ pub(crate) fn pages(console: &Arc<Console>) -> Pages {
 }
 
 /// Asset of the page. Its policy allows only the page's own assets and no framing.
-fn asset(media_type: &'static str, text: &'static str) -> Response {
+pub(crate) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                          base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                          img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let mut response = respond::response(200, HeaderValue::from_static(media_type), text);
     let headers: [(HeaderName, &'static str); 4] = [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -163,6 +185,7 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
         "connections": metrics.connections.get(),
         "requests": requests.started_count(),
         "cpuSeconds": process::cpu_seconds_so_far(),
+        "recent": requests.summary(),
         "dropped": metrics.dropped.get(),
         "timeouts": metrics.timeouts.get(),
         "panics": metrics.panics.get(),

@@ -30,12 +30,14 @@ pub struct DebugPages {
     pub set_verbosity: SetVerbosity,
     /// Console sections of other components.
     pub sections: Vec<Section>,
+    /// Name of this server among its replicas, for the console.
+    pub replica: String,
 }
 
 impl DebugPages {
     /// Creates a configuration without additional sections.
     pub fn new(set_verbosity: SetVerbosity) -> Self {
-        DebugPages { set_verbosity, sections: Vec::new() }
+        DebugPages { set_verbosity, sections: Vec::new(), replica: String::new() }
     }
 }
 

@@ -69,7 +69,8 @@ pub(crate) fn pages(
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
         let disconnecting = chain.disconnecting.clone();
-        let sources = Sources { requests, metrics, limiter, fairness, disconnecting };
+        let replica = debugging.replica.as_str();
+        let sources = Sources { requests, metrics, limiter, fairness, replica, disconnecting };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));
     }

@@ -2,7 +2,8 @@
 "use strict";
 
 const WINDOW_SECONDS = 60;
-const POINTS = 120;
+const HISTORY_MILLISECONDS = 5000;
+const PROFILE_SECONDS = 10;
 const $ = (id) => document.getElementById(id);
 
 // ---- elements
@@ -56,12 +57,13 @@ function time(s) {
   return Math.floor(s / 86400) + " d " + Math.floor((s % 86400) / 3600) + " h";
 }
 
-const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
+// Time of day in UTC, as in the log.
+const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
 
-// ---- history: states of the last minute, for rates and recent latencies
+// ---- history: states of the last minute, for rates and recent latencies, and ten minutes of series from the server
 
 const past = [];
-const series = { requests: [], cpu: [], memory: [], underWay: [] };
+let series = {};
 
 function remember(state) {
   const at = Date.parse(state.time) / 1000;
@@ -101,20 +103,55 @@ const atMost = (bound) => (bound === undefined ? "–" : bound === Infinity ? "l
 
 // ---- tables
 
-// Columns are [name, cell, true if numeric]. A cell is a text, { text, kind }, or { part } for a bar; part 1 is full.
+// A column has a name, `show` (a text, { text, kind }, or { part } for a bar; part 1 is full) and `key`, the value to sort by.
+const column = (name, show, key) => ({ name, show, key: key || ((row) => textOf(show(row))) });
+// A column of numbers. `kind` returns the emphasis of a cell.
+const numbers = (name, key, format = count, kind = () => "") =>
+  ({ name, key, number: true, show: (row) => ({ text: format(key(row)), kind: kind(row) }) });
+const soft = () => "soft";
+
+const textOf = (cell) => String(cell?.text ?? (cell?.part !== undefined ? "" : cell) ?? "");
+
+// Sort orders by caption: the index of a column and 1 or -1. Without one, the server's order counts.
+const orders = new Map();
+let filter = "";
+
 function table(caption, columns, rows) {
   if (!rows.length) return make("p", { class: "none" }, caption + ": none");
-  const head = make("tr", {}, ...columns.map(([name, , number]) =>
-    make("th", { scope: "col", class: number ? "number" : undefined }, name)));
-  const body = rows.map((row) => make("tr", {}, ...columns.map(([name, cell, number]) => {
-    const made = cell(row);
-    const kinds = [number ? "number" : "", made?.kind || ""].join(" ").trim();
-    const td = make("td", { class: kinds || undefined, "data-name": name });
-    if (made?.part !== undefined) td.append(bar(made.part)); else td.append(String(made?.text ?? made ?? ""));
+  const order = orders.get(caption);
+  let shown = rows.map((row) => ({ row, cells: columns.map(({ show }) => show(row)) }));
+  if (filter) shown = shown.filter(({ cells }) => cells.some((cell) => textOf(cell).toLowerCase().includes(filter)));
+  if (order) shown.sort((a, b) => order.direction * compare(columns[order.index].key(a.row), columns[order.index].key(b.row)));
+  const title = filter ? `${caption} (${shown.length} of ${rows.length} rows)` : caption;
+  const head = make("tr", {}, ...columns.map((column, index) => heading(caption, column, index, order)));
+  const body = shown.map(({ cells }) => make("tr", {}, ...cells.map((cell, at) => {
+    const kinds = [columns[at].number ? "number" : "", cell?.kind || ""].join(" ").trim();
+    const td = make("td", { class: kinds || undefined, "data-name": columns[at].name });
+    td.append(cell?.part !== undefined ? bar(cell.part) : textOf(cell));
     return td;
   })));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)));
+    make("table", {}, make("caption", {}, title), make("thead", {}, head), make("tbody", {}, ...body)));
+}
+
+function heading(caption, { name, number }, index, order) {
+  const sorted = order?.index === index ? (order.direction > 0 ? "ascending" : "descending") : undefined;
+  const button = make("button", { type: "button", class: "sort", "data-caption": caption, "data-index": index,
+    "data-first": number ? -1 : 1 }, name);
+  return make("th", { scope: "col", class: number ? "number" : undefined, "aria-sort": sorted }, button);
+}
+
+// The first click on a column sorts, the second one reverses, the third one restores the server's order.
+function sortBy(caption, index, first) {
+  const order = orders.get(caption);
+  if (order?.index !== index) orders.set(caption, { index, direction: first });
+  else if (order.direction === first) orders.set(caption, { index, direction: -first });
+  else orders.delete(caption);
+}
+
+function compare(a, b) {
+  if (typeof a === "number" || typeof b === "number") return (a ?? -Infinity) - (b ?? -Infinity) || 0;
+  return String(a).localeCompare(String(b), "en");
 }
 
 function bar(part) {
@@ -124,10 +161,18 @@ function bar(part) {
   return make("div", { class: part >= 1 ? "bar full" : "bar", role: "img", "aria-label": Math.round(width) + " %" }, filled);
 }
 
-const old = (seconds, warn, bad) => ({ text: time(seconds), kind: seconds >= bad ? "bad" : seconds >= warn ? "warn" : "" });
+const emphasis = (seconds, warn, bad) => (seconds >= bad ? "bad" : seconds >= warn ? "warn" : "");
+// A column of durations that stand out from `warn` and from `bad` seconds.
+const ages = (name, key, warn, bad) => numbers(name, key, time, (row) => emphasis(key(row), warn, bad));
 const named = (row) => row.user || "(unknown)";
-const user = (row) => ({ text: named(row), kind: "long" });
-const agent = (row) => ({ text: row.userAgent.split(" ")[0], kind: "long" });
+const user = column("User", (row) => ({ text: named(row), kind: "long" }));
+const agent = column("Agent", (row) => ({ text: row.userAgent.split(" ")[0], kind: "long" }));
+const audit = column("Audit", (row) => ({ text: row.auditID, kind: "soft" }));
+const path = column("Path", (row) => row.path);
+const verb = column("Verb", (row) => row.verb);
+const client = column("Client", (row) => row.client);
+const sent = numbers("Sent", (row) => row.sentBytes, bytes);
+const at = numbers("At (UTC)", (row) => row.at, clock);
 const several = (n, one, more) => count(n) + " " + (n === 1 ? one : more);
 
 // ---- sections: id, title, count, note, content
@@ -139,13 +184,11 @@ const SECTIONS = [
     note: (s) => count(s.requests.total) + " in flight, plus " + count(s.requests.watches) + " watches",
     show: (s) => [
       table("In flight, oldest first", [
-        ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Since", (r) => old(r.seconds, 1, 10), true],
-        ["Stage", (r) => ({ text: r.stage, kind: r.stage === "queue" ? "warn" : "soft" })],
-        ["User", user], ["Client", (r) => r.client], ["Agent", agent], ["Sent", (r) => bytes(r.sentBytes), true],
+        path, verb, ages("Since", (r) => r.seconds, 1, 10),
+        column("Stage", (r) => ({ text: r.stage, kind: r.stage === "queue" ? "warn" : "soft" })), user, client, agent, sent,
       ], s.requests.underWay),
-      table("Finished, longer than 0.5 s, slowest first", [
-        ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Took", (r) => old(r.seconds, 1, 10), true],
-        ["Code", (r) => r.code, true], ["At", (r) => clock(r.at)], ["User", user], ["Agent", agent], ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
+      table("Finished in the last ten minutes, longer than 0.5 s, slowest first", [
+        path, verb, ages("Took", (r) => r.seconds, 1, 10), numbers("Code", (r) => r.code, String), at, user, agent, audit,
       ], [...s.requests.slow].sort((a, b) => b.seconds - a.seconds)),
     ],
   },
@@ -154,11 +197,8 @@ const SECTIONS = [
     count: (s) => s.watchers.behind, hot: (s) => s.watchers.rows.some((r) => r.behindSeconds >= 1),
     note: (s) => count(s.watchers.total) + " watches, " + count(s.watchers.behind) + " of them behind",
     show: (s) => [table("Watches, furthest behind first", [
-      ["Path", (r) => r.path],
-      ["Behind", (r) => ({ text: count(r.behind), kind: r.behindSeconds >= 1 ? "bad" : "" }), true],
-      ["For", (r) => old(r.behindSeconds, 1, 5), true],
-      ["User", user], ["Client", (r) => r.client], ["Agent", agent],
-      ["Open", (r) => time(r.seconds), true], ["Sent", (r) => bytes(r.sentBytes), true],
+      path, numbers("Behind", (r) => r.behind, count, (r) => (r.behindSeconds >= 1 ? "bad" : "")),
+      ages("For", (r) => r.behindSeconds, 1, 5), user, client, agent, numbers("Open", (r) => r.seconds, time), sent,
     ], s.watchers.rows)],
   },
   {
@@ -169,19 +209,20 @@ const SECTIONS = [
       s.flowControl.lately.executing.readOnly + " reads, " + s.flowControl.lately.executing.mutating + " writes",
     show: (s) => {
       const queues = s.flowControl.levels.flatMap((l) => l.queues.map((q) => ({ ...q, level: l.name })));
+      const full = (l) => (l.exempt || !l.seats ? 0 : l.seatsInUse / l.seats);
       return [table("Priority levels", [
-        ["Level", (l) => l.name + (l.quiescing ? " (quiescing)" : "")],
-        ["Seats in use", (l) => l.seatsInUse + (l.exempt ? "" : " of " + l.seats), true],
-        ["Full", (l) => ({ part: l.exempt || !l.seats ? 0 : l.seatsInUse / l.seats })],
-        ["Executing", (l) => count(l.executing), true],
-        ["Waiting", (l) => ({ text: count(l.waiting), kind: l.waiting ? "bad" : "" }), true],
-        ["Dispatched", (l) => count(l.dispatched), true],
-        ["Rejected", (l) => ({ text: count(l.rejected), kind: l.rejected ? "warn" : "soft" }), true],
-        ["Cancelled", (l) => ({ text: count(l.cancelled), kind: l.cancelled ? "warn" : "soft" }), true],
+        column("Level", (l) => l.name + (l.quiescing ? " (quiescing)" : "")),
+        { ...numbers("Seats in use", (l) => l.seatsInUse), show: (l) => l.seatsInUse + (l.exempt ? "" : " of " + l.seats) },
+        column("Full", (l) => ({ part: full(l) }), full),
+        numbers("Executing", (l) => l.executing),
+        numbers("Waiting", (l) => l.waiting, count, (l) => (l.waiting ? "bad" : "")),
+        numbers("Dispatched", (l) => l.dispatched),
+        numbers("Rejected", (l) => l.rejected, count, (l) => (l.rejected ? "warn" : "soft")),
+        numbers("Cancelled", (l) => l.cancelled, count, (l) => (l.cancelled ? "warn" : "soft")),
       ], s.flowControl.levels),
       ...(queues.length ? [table("Longest queues", [
-        ["Level", (q) => q.level], ["Queue", (q) => q.index, true], ["Waiting", (q) => q.waiting, true],
-        ["Executing", (q) => q.executing, true], ["Seats wanted", (q) => q.seatsWaiting, true],
+        column("Level", (q) => q.level), numbers("Queue", (q) => q.index, String), numbers("Waiting", (q) => q.waiting),
+        numbers("Executing", (q) => q.executing), numbers("Seats wanted", (q) => q.seatsWaiting),
       ], queues)] : [])];
     },
   },
@@ -192,8 +233,7 @@ const SECTIONS = [
     note: () => "Calls by host for admission, conversion, authentication and authorization",
     show: (s) => [
       table("Calls in flight", [
-        ["Host", (w) => w.host], ["Path", (w) => w.path], ["Calls", (w) => w.calls, true],
-        ["Oldest", (w) => old(w.oldestSeconds, 0.5, 1), true],
+        column("Host", (w) => w.host), path, numbers("Calls", (w) => w.calls), ages("Oldest", (w) => w.oldestSeconds, 0.5, 1),
       ], s.webhooks.underWay),
       table("Latency, last minute", latency("Host"), lately(s.webhooks.hosts, (t) => t.webhooks.hosts)),
     ],
@@ -204,10 +244,10 @@ const SECTIONS = [
     hot: (s) => s.store.underWay.some((w) => w.oldestSeconds >= 1),
     note: (s) => s.store.kind === "etcd" ? "etcd calls of this server" : s.store.kind + ": in this process, without calls",
     show: (s) => s.store.kind !== "etcd" ? [] : [
-      table("Calls in flight", [
-        ["Operation", (w) => w.operation], ["Calls", (w) => w.calls, true], ["Oldest", (w) => old(w.oldestSeconds, 0.5, 1), true],
+      table("Store calls in flight", [
+        column("Operation", (w) => w.operation), numbers("Calls", (w) => w.calls), ages("Oldest", (w) => w.oldestSeconds, 0.5, 1),
       ], s.store.underWay),
-      table("Latency, last minute", latency("Operation"), lately(s.store.operations, (t) => t.store.operations)),
+      table("Store latency, last minute", latency("Operation"), lately(s.store.operations, (t) => t.store.operations)),
     ],
   },
   {
@@ -216,15 +256,16 @@ const SECTIONS = [
     note: (s) => count(s.caches.objects) + " objects of " + s.caches.total + " resources" +
       (s.caches.filling ? ", " + s.caches.filling + " not filled yet" : ""),
     show: (s) => [table("Caches, largest first", [
-      ["Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : c.resting ? " (not listed yet)" : " (filling)")],
-      ["Objects", (c) => count(c.objects), true], ["Bytes", (c) => c.cached ? bytes(c.bytes) : "not cached", true],
-      ["Watches", (c) => count(c.watches), true],
-      ["Lists from cache", (c) => count(c.hits), true],
-      ["Lists from store", (c) => ({ text: count(c.misses), kind: c.cached && c.misses ? "warn" : "soft" }), true],
-      ["Log", (c) => c.logEnd === undefined ? "–" : count(c.logEnd - c.logFirst), true],
-      ["Position", (c) => ({ text: c.logEnd ?? "–", kind: "soft" }), true],
-      ["Revision", (c) => ({ text: c.revision ?? "–", kind: "soft" }), true],
-      ["Too slow", (c) => ({ text: count(c.overruns), kind: c.overruns ? "warn" : "soft" }), true],
+      column("Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : c.resting ? " (not listed yet)" : " (filling)")),
+      numbers("Objects", (c) => c.objects),
+      { ...numbers("Bytes", (c) => c.bytes), show: (c) => (c.cached ? bytes(c.bytes) : "not cached") },
+      numbers("Watches", (c) => c.watches),
+      numbers("Lists from cache", (c) => c.hits),
+      numbers("Lists from store", (c) => c.misses, count, (c) => (c.cached && c.misses ? "warn" : "soft")),
+      numbers("Log", (c) => c.logEnd === undefined ? undefined : c.logEnd - c.logFirst),
+      numbers("Position", (c) => c.logEnd, (n) => n ?? "–", soft),
+      numbers("Revision", (c) => c.revision, (n) => n ?? "–", soft),
+      numbers("Too slow", (c) => c.overruns, count, (c) => (c.overruns ? "warn" : "soft")),
     ], s.caches.rows)],
   },
   {
@@ -235,11 +276,12 @@ const SECTIONS = [
       const rest = [{ name: "everything else, including code", bytes: Math.max(0, s.memory.residentBytes - known) }];
       const all = s.memory.residentBytes || known || 1;
       const tables = [table("By owner", [
-        ["Owner", (o) => o.name], ["Bytes", (o) => bytes(o.bytes), true], ["Part", (o) => ({ part: Math.min(0.999, o.bytes / all) })],
-        ["At most", (o) => ({ text: o.most ? bytes(o.most) : "", kind: "soft" }), true],
+        column("Owner", (o) => o.name), numbers("Bytes", (o) => o.bytes, bytes),
+        column("Part", (o) => ({ part: Math.min(0.999, o.bytes / all) }), (o) => o.bytes),
+        numbers("At most", (o) => o.most, (n) => (n ? bytes(n) : ""), soft),
       ], [...s.memory.owners, ...rest])];
       if (s.memory.limit) {
-        tables.push(table("Limit", [["Metric", ([name]) => name], ["Value", ([, text]) => text, true]], [
+        tables.push(table("Limit", [column("Metric", ([name]) => name), { ...column("Value", ([, text]) => text), number: true }], [
           ["reserved by requests", bytes(s.memory.limit.reservedByRequests)],
           ["requests rejected", count(s.memory.limit.refusedRequests)],
         ]));
@@ -252,40 +294,44 @@ const SECTIONS = [
     count: (s) => s.weakened.total, hot: (s) => s.weakened.total > 0,
     note: () => "Checks of the last ten minutes that were skipped, or made with old or incomplete data",
     show: (s) => [table("Weakened decisions, latest first", [
-      ["Decision", (r) => r.message], ["Name", (r) => ({ text: r.name, kind: "long" })],
-      ["Cause", (r) => ({ text: r.cause, kind: "long" })], ["At", (r) => clock(r.at)], ["Count", (r) => count(r.count), true],
+      column("Decision", (r) => r.message), column("Name", (r) => ({ text: r.name, kind: "long" })),
+      column("Cause", (r) => ({ text: r.cause, kind: "long" })), at, numbers("Count", (r) => r.count),
     ], s.weakened.rows)],
   },
   {
-    id: "errors", title: "Errors", section: "failures",
-    count: (s) => s.failures.rows.filter((r) => fresh(s, r)).length,
-    hot: (s) => s.failures.rows.some((r) => fresh(s, r) && r.code >= 500),
-    note: () => "Recent failed requests, warnings and errors; the count is for the last minute",
+    id: "errors", title: "Failures", section: "failures",
+    count: (s) => s.server.recent.failed + s.server.recent.rejected,
+    hot: (s) => s.failures.rows.some((r) => fresh(s, r)),
+    note: (s) => "Last ten minutes: " + several(s.server.recent.failed, "failure", "failures") + " and " +
+      several(s.server.recent.rejected, "rejected request", "rejected requests") + "; the latest 50 of each, and the log",
     show: (s) => [
-      table("Failed and rejected requests", [
-        ["Path", (r) => r.path], ["Verb", (r) => r.verb],
-        ["Code", (r) => ({ text: r.code, kind: r.code >= 500 ? "bad" : "warn" }), true],
-        ["At", (r) => clock(r.at)], ["Took", (r) => time(r.seconds), true], ["User", user], ["Agent", agent],
-        ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
-      ], s.failures.rows),
+      table("Failed requests (codes from 500), latest first", completed("bad"), s.failures.rows),
+      table("Rejected requests (code 429), latest first", completed("warn"), s.failures.rejected),
       s.log?.rows.length
-        ? make("pre", { tabindex: "0", "aria-label": "Log" }, s.log.rows.map((row) => row.line).join("\n"))
+        ? make("pre", { tabindex: "0", role: "region", "aria-label": "Log" }, logText(s.log.rows))
         : make("p", { class: "none" }, "Log, warnings and errors: none"),
     ],
   },
+  { id: "profile", title: "Profile", note: () => "CPU time of this process as a flame graph", fixed: profile, link: "pprof/" },
 ];
 
+function completed(kind) {
+  return [path, verb, numbers("Code", (r) => r.code, String, () => kind), at, numbers("Took", (r) => r.seconds, time), user, client, agent, audit];
+}
+
+function logText(rows) {
+  return rows.map((row) => row.line).filter((line) => !filter || line.toLowerCase().includes(filter)).join("\n");
+}
+
 function latency(first) {
+  const recent = (r, q) => (r.recent ? quantile(r.recentBuckets, r.recent, q) : undefined);
   return [
-    [first, (r) => r.name], ["Calls", (r) => count(r.recent), true],
-    ["p50", (r) => r.recent ? atMost(quantile(r.recentBuckets, r.recent, 0.5)) : "–", true],
-    ["p99", (r) => {
-      const bound = r.recent ? quantile(r.recentBuckets, r.recent, 0.99) : undefined;
-      return { text: atMost(bound), kind: bound > 0.5 ? "warn" : "" };
-    }, true],
-    ["Calls since start", (r) => ({ text: count(r.count), kind: "soft" }), true],
-    ["Mean", (r) => ({ text: time(r.count ? r.sum / r.count : undefined), kind: "soft" }), true],
-    ["p99 since start", (r) => ({ text: atMost(quantile(r.buckets, r.count, 0.99)), kind: "soft" }), true],
+    column(first, (r) => r.name), numbers("Calls", (r) => r.recent),
+    numbers("p50", (r) => recent(r, 0.5), atMost),
+    numbers("p99", (r) => recent(r, 0.99), atMost, (r) => (recent(r, 0.99) > 0.5 ? "warn" : "")),
+    numbers("Calls since start", (r) => r.count, count, soft),
+    numbers("Mean", (r) => (r.count ? r.sum / r.count : undefined), time, soft),
+    numbers("p99 since start", (r) => quantile(r.buckets, r.count, 0.99), atMost, soft),
   ];
 }
 
@@ -317,10 +363,13 @@ function alarms(s) {
   const limit = s.memory.limit;
   if (limit && s.memory.residentBytes > limit.bytes * 0.85) add("bad", "memory", `Memory: ${bytes(s.memory.residentBytes)} of ${bytes(limit.bytes)}.`);
   const weakened = s.weakened.rows.slice(0, 3);
-  for (const r of weakened) add("warn", "weakened", `${r.name}: ${r.message}, at ${clock(r.at)}.`);
+  for (const r of weakened) add("warn", "weakened", `${r.name}: ${r.message}, at ${clock(r.at)} UTC.`);
   const others = s.weakened.total - weakened.length;
   if (others > 0) add("warn", "weakened", `${several(others, "more decision was", "more decisions were")} weakened in the last ten minutes.`);
-  const failed = s.failures.rows.filter((r) => fresh(s, r) && r.code >= 500);
+  const rejected = s.failures.rejected.filter((r) => fresh(s, r));
+  if (rejected.length) add("warn", "errors", `${rejected.length >= 50 ? "At least " : ""}${several(rejected.length, "request was", "requests were")} rejected in the last minute. The last one was ${rejected[0].path} of ${named(rejected[0])}.`);
+  if (s.server.recent.p99 >= 1) add("warn", "requests", `Slow responses: the 99th percentile of the last minute is ${time(s.server.recent.p99)}.`);
+  const failed = s.failures.rows.filter((r) => fresh(s, r));
   if (failed.length) add("warn", "errors", `${failed.length >= 50 ? "At least " : ""}${several(failed.length, "request", "requests")} failed in the last minute. The last one was ${failed[0].path}, with ${failed[0].code}.`);
   return found;
 }
@@ -330,52 +379,56 @@ function alarms(s) {
 function tiles(s) {
   const requests = gained((t) => t.server.requests);
   const cpu = gained((t) => t.server.cpuSeconds || 0);
-  const points = { requests: requests || 0, cpu: cpu || 0, memory: s.memory.residentBytes || 0, underWay: s.requests.total };
-  for (const [name, value] of Object.entries(points)) {
-    series[name].push(value);
-    if (series[name].length > POINTS) series[name].shift();
-  }
+  const { p50, p99, failed, rejected } = s.server.recent;
   return [
-    ["Requests per second", rate(requests), count(s.server.requests) + " since start", series.requests],
-    ["In flight", count(s.requests.total), count(s.requests.watches) + " watches", series.underWay],
+    ["Requests per second", rate(requests), count(s.server.requests) + " since start", series.requestsPerSecond],
+    ["In flight", count(s.requests.total), count(s.requests.watches) + " watches", series.inFlight],
+    ["Latency, p99", time(p99), "p50 " + time(p50) + ", last minute", series.p99],
     ["CPU", cpu === undefined ? "–" : (cpu * 100).toFixed(0) + " %", "of one core", series.cpu],
-    ["Memory", bytes(s.memory.residentBytes), s.memory.limit ? "of " + bytes(s.memory.limit.bytes) : "no limit", series.memory],
-    ["Connections", count(s.server.connections), count(s.server.tlsHandshakeErrors) + " failed handshakes"],
-    ["Rejected", count(s.server.dropped), count(s.server.timeouts) + " timeouts, " + count(s.server.panics) + " panics"],
+    ["Memory", bytes(s.memory.residentBytes), s.memory.limit ? "of " + bytes(s.memory.limit.bytes) : "no limit", series.residentBytes],
+    ["Failed, 10 min", count(failed), "codes from 500", series.failed],
+    ["Rejected, 10 min", count(rejected), count(s.server.dropped) + " since start", series.rejected],
+    ["Connections", count(s.server.connections), count(s.server.tlsHandshakeErrors) + " failed handshakes, " +
+      count(s.server.timeouts) + " timeouts, " + count(s.server.panics) + " panics"],
   ];
 }
 
+// A line of ten minutes. A short history is at the right.
 function spark(points) {
-  const most = Math.max(...points, 1e-9);
-  const step = 100 / (POINTS - 1);
-  const start = (POINTS - points.length) * step;
-  const line = points.map((p, at) => `${(start + at * step).toFixed(2)},${(19 - (p / most) * 18).toFixed(2)}`).join(" ");
+  const slots = 600 / (series.intervalSeconds || 5);
+  const values = points.map((point) => point ?? 0);
+  const most = Math.max(...values, 1e-9);
+  const step = 100 / (slots - 1);
+  const start = (slots - values.length) * step;
+  const line = values.map((p, at) => `${(start + at * step).toFixed(2)},${(19 - (p / most) * 18).toFixed(2)}`).join(" ");
   return draw("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" }, draw("polyline", { points: line }));
 }
 
 // Replaces the contents of a section and keeps the user's place: focus, and the scroll positions of tables.
 function replace(parent, children) {
   const places = [...parent.querySelectorAll(".scroll, pre")].map((element) => [element.scrollTop, element.scrollLeft]);
-  const focused = [...parent.querySelectorAll("[tabindex], a")].indexOf(document.activeElement);
+  const focusable = "[tabindex], a, button";
+  const focused = [...parent.querySelectorAll(focusable)].indexOf(document.activeElement);
   parent.replaceChildren(...children);
   [...parent.querySelectorAll(".scroll, pre")].forEach((element, at) => {
     if (places[at]) [element.scrollTop, element.scrollLeft] = places[at];
   });
-  if (focused >= 0) [...parent.querySelectorAll("[tabindex], a")][focused]?.focus({ preventScroll: true });
+  if (focused >= 0) [...parent.querySelectorAll(focusable)][focused]?.focus({ preventScroll: true });
 }
 
 function show(s) {
   $("about").textContent = `${s.server.version}, up ${time(s.server.uptimeSeconds)}${s.server.leaving ? ", shutting down" : ""}`;
+  $("replica").textContent = `Replica ${s.server.replica || "without a name"}, ${s.time.slice(0, 10)} ${s.time.slice(11, 19)} UTC`;
   const found = alarms(s);
   replace($("alarm-list"), found.length
     ? found.map(({ kind, where, text }) => make("li", { class: kind }, make("a", { href: "#" + where }, title(where)), make("span", {}, text)))
     : [make("li", { class: "good" }, make("span", {}, "None: no queues, no slow watchers, no unresponsive webhooks or stores, no weakened decisions."))]);
   $("tiles").replaceChildren(...tiles(s).map(([name, value, more, points]) => make("div", { class: "tile" },
     make("div", { class: "name" }, name), make("div", { class: "value" }, value), make("div", { class: "more" }, more),
-    points ? spark(points) : undefined)));
+    points?.length > 1 ? spark(points) : undefined)));
   for (const section of SECTIONS) {
     $(section.id + "-note").textContent = section.note(s);
-    replace($(section.id + "-body"), section.show(s));
+    if (section.show && fold(section).open) replace($(section.id + "-body"), section.show(s));
     const counted = section.count?.(s);
     const link = $(section.id + "-link");
     link.className = section.hot?.(s) ? "hot" : "";
@@ -386,19 +439,67 @@ function show(s) {
 
 const title = (id) => SECTIONS.find((section) => section.id === id)?.title || id;
 
+const fold = ({ id }) => $(id + "-fold");
+
 function build() {
-  for (const { id, title, section } of SECTIONS) {
+  const open = matchMedia("(max-width: 40rem)").matches ? undefined : "";
+  for (const { id, title, section, fixed, link } of SECTIONS) {
     $("nav").append(make("a", { id: id + "-link", href: "#" + id }, title, make("span", { class: "count" })));
+    const href = link || "console/state/" + (section || id) + "?pretty=1";
+    const heading = make("h2", { id: id + "-title" }, title);
     $("sections").append(make("section", { id, tabindex: "-1", "aria-labelledby": id + "-title" },
-      make("div", { class: "head" }, make("h2", { id: id + "-title" }, title), make("span", { id: id + "-note", class: "note" }),
-        make("a", { href: "console/state/" + (section || id) + "?pretty=1" }, "JSON")),
-      make("div", { id: id + "-body" })));
+      make("details", { id: id + "-fold", open },
+        make("summary", {}, heading, make("span", { id: id + "-note", class: "note" })),
+        make("a", { class: "source", href }, link ? "pprof" : "JSON"),
+        make("div", { id: id + "-body" }, ...(fixed ? fixed() : [])))));
+    fold({ id }).addEventListener("toggle", redraw);
   }
+}
+
+// Collapses all sections; opens all if all are collapsed.
+function collapse() {
+  const open = SECTIONS.every((section) => !fold(section).open);
+  SECTIONS.forEach((section) => { fold(section).open = open; });
+  $("collapse").textContent = open ? "Collapse all" : "Open all";
+}
+
+// ---- the profile
+
+function profile() {
+  const status = make("p", { id: "profile-status", role: "status" });
+  const image = make("div", { id: "profile-image", class: "scroll", tabindex: "0", role: "region", "aria-label": "Flame graph" });
+  image.hidden = true;
+  const button = make("button", { id: "record", type: "button" }, `Record ${PROFILE_SECONDS} s`);
+  button.addEventListener("click", () => record(button, status, image));
+  return [make("p", {}, button), status, image];
+}
+
+// The server renders the graph. It contains no scripts, and the policy of this page would not run any.
+async function record(button, status, image) {
+  button.disabled = true;
+  status.textContent = `Recording for ${PROFILE_SECONDS} s`;
+  try {
+    const response = await fetch(`pprof/flamegraph?seconds=${PROFILE_SECONDS}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(text.trim());
+    const graph = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    graph.setAttribute("role", "img");
+    graph.setAttribute("aria-label", "Flame graph of CPU time");
+    image.replaceChildren(document.adoptNode(graph));
+    image.hidden = false;
+    status.textContent = "Widths are shares of CPU time. A frame shows its function when it is pointed at.";
+  } catch (error) {
+    status.textContent = "No profile: " + error.message;
+  }
+  button.disabled = false;
 }
 
 // ---- the stream
 
 let paused = false;
+// True while a pointer button is down. A render would replace the pressed element, and the click would be lost.
+let pressed = false;
+let current;
 let heard = 0;
 let latest;
 let planned = false;
@@ -412,9 +513,14 @@ function plan() {
   const rest = shown.at + 4 * shown.took - performance.now();
   setTimeout(() => requestAnimationFrame(() => {
     planned = false;
-    if (paused) return;
+    if (paused || pressed) return;
     const began = performance.now();
     const state = JSON.parse(latest);
+    if (current && current.server.replica !== state.server.replica) {
+      past.length = 0;
+      fetchHistory();
+    }
+    current = state;
     remember(state);
     show(state);
     document.body.classList.remove("stale");
@@ -426,6 +532,21 @@ function plan() {
   }), Math.max(0, rest));
 }
 
+// Shows the current state again, after a change of what is shown.
+function redraw() {
+  if (current) show(current);
+}
+
+// Replaces the series of the last ten minutes.
+async function fetchHistory() {
+  try {
+    const response = await fetch("console/history");
+    if (response.ok) series = await response.json();
+  } catch {
+    // The badge shows that the server does not respond.
+  }
+}
+
 function link(kind, text) {
   const badge = $("link");
   if (badge.textContent === text) return;
@@ -435,6 +556,7 @@ function link(kind, text) {
 
 function listen() {
   const stream = new EventSource("console/stream");
+  stream.onopen = fetchHistory;
   stream.onmessage = (message) => {
     heard = performance.now();
     latest = message.data;
@@ -468,23 +590,59 @@ function go(step) {
 }
 
 function visit(section) {
-  section?.scrollIntoView();
-  section?.focus({ preventScroll: true });
+  if (!section) return;
+  const folded = section.querySelector("details");
+  if (folded) folded.open = true;
+  section.scrollIntoView();
+  section.focus({ preventScroll: true });
+}
+
+function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const inField = event.target instanceof HTMLInputElement;
+  if (inField && event.key === "Escape") event.target.blur();
+  if (inField) return;
+  if (event.key === "p") pause();
+  if (event.key === "c") collapse();
+  if (event.key === "j") go(1);
+  if (event.key === "k") go(-1);
+  if (event.key === "f") {
+    event.preventDefault();
+    $("filter").focus();
+  }
+  if (event.key >= "1" && event.key <= "9") visit($(SECTIONS[Number(event.key) - 1]?.id));
+}
+
+function click(event) {
+  if (!(event.target instanceof Element)) return;
+  const sort = event.target.closest("button.sort");
+  if (sort) {
+    sortBy(sort.dataset.caption, Number(sort.dataset.index), Number(sort.dataset.first));
+    redraw();
+  }
+  const target = event.target.closest("nav a, #alarm-list a")?.hash.slice(1);
+  if (target) {
+    event.preventDefault();
+    visit($(target));
+  }
 }
 
 build();
 $("pause").addEventListener("click", pause);
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "p") pause();
-  if (event.key === "j") go(1);
-  if (event.key === "k") go(-1);
-  if (event.key >= "1" && event.key <= "9") visit($(SECTIONS[Number(event.key) - 1]?.id));
+$("collapse").addEventListener("click", collapse);
+$("filter").addEventListener("input", () => {
+  filter = $("filter").value.trim().toLowerCase();
+  redraw();
 });
+document.addEventListener("keydown", press);
+document.addEventListener("click", click);
+document.addEventListener("pointerdown", () => { pressed = true; });
+for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { pressed = false; });
 setInterval(() => {
   if (heard && !paused && performance.now() - heard > 3000) {
     document.body.classList.add("stale");
     link("bad", "no data");
   }
 }, 1000);
+setInterval(() => { if (!paused && !document.hidden) fetchHistory(); }, HISTORY_MILLISECONDS);
 listen();

@@ -1,6 +1,6 @@
-//! Active requests, and the most recent slow or failed ones.
+//! Active requests, the most recent slow, failed or rejected ones, and counters for the history.
 //!
-//! A request costs an entry in a slab behind one of a few locks, and a copy of its user name.
+//! A request costs an entry in a slab behind one of a few locks, a copy of its user name, and an observation in a histogram.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -9,17 +9,25 @@ use std::time::Duration;
 
 use apimachinery::request_context::RequestContext;
 use component_base::clock::Clock;
+use component_base::metrics::{Histogram, Metric};
 use endpoints::routing::dispatch::Progress;
 use http::StatusCode;
 use jsontree::{Value, json};
 use slab::Slab;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::history::{BOUNDS, Change, Durations, History, INTERVAL, Point};
 use super::{ROWS_MAX, text};
 use crate::metrics::SLOW;
+use crate::process;
 
 /// Number of locks over which requests are distributed.
 const SHARDS: usize = 8;
+
+/// Age in seconds up to which completed requests are shown.
+const RECENT_SECONDS: i64 = 600;
+/// Period in seconds of the current latencies.
+const LATENCY_SECONDS: i64 = 60;
 
 /// Maximum length of a user name in the console, in bytes.
 const USER_BYTES_MAX: usize = 256;
@@ -44,9 +52,36 @@ const STAGES: [&str; 5] = ["authentication", "queue", "authorization", "work", "
 pub(crate) struct Requests {
     shards: [Mutex<Slab<Arc<Entry>>>; SHARDS],
     started: AtomicUsize,
-    slow: Mutex<VecDeque<CompletedRequest>>,
-    failed: Mutex<VecDeque<CompletedRequest>>,
+    /// Durations of requests that are not long-running.
+    durations: Histogram,
+    slow: CompletedRequests,
+    /// Server failures: codes of 500 and higher.
+    failed: CompletedRequests,
+    /// Requests with code 429.
+    rejected: CompletedRequests,
+    history: History,
     clock: Arc<dyn Clock>,
+}
+
+/// The most recent completed requests of one kind, newest first, and their number since the start.
+#[derive(Default)]
+struct CompletedRequests {
+    rows: Mutex<VecDeque<CompletedRequest>>,
+    count: AtomicU64,
+}
+
+impl CompletedRequests {
+    fn add(&self, request: CompletedRequest) {
+        self.count.fetch_add(1, Relaxed);
+        let mut rows = lock(&self.rows);
+        rows.push_front(request);
+        rows.truncate(ROWS_MAX);
+    }
+
+    /// Returns the rows that ended after a time in seconds since 1970.
+    fn after(&self, time: i64) -> Vec<Value> {
+        lock(&self.rows).iter().filter(|row| row.ended_at > time).map(CompletedRequest::row).collect()
+    }
 }
 
 /// Active request.
@@ -84,9 +119,60 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Requests {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        let shards = Default::default();
-        let started = AtomicUsize::new(0);
-        Arc::new(Requests { shards, started, slow: Mutex::default(), failed: Mutex::default(), clock })
+        Arc::new(Requests {
+            shards: Default::default(),
+            started: AtomicUsize::new(0),
+            durations: Histogram::new(BOUNDS),
+            slow: CompletedRequests::default(),
+            failed: CompletedRequests::default(),
+            rejected: CompletedRequests::default(),
+            history: History::default(),
+            clock,
+        })
+    }
+
+    /// Records points of the history until dropped.
+    pub(crate) async fn record_history(&self) {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.history.record(self.point());
+        }
+    }
+
+    /// Returns the present counters.
+    fn point(&self) -> Point {
+        let in_flight =
+            self.shards.iter().map(|shard| lock(shard).iter().filter(|(_, entry)| !entry.is_watch()).count());
+        Point {
+            at: self.clock.now().seconds,
+            requests: self.started_count(),
+            cpu_seconds: process::cpu_seconds_so_far().unwrap_or_default(),
+            resident_bytes: process::resident_bytes().unwrap_or_default(),
+            in_flight: in_flight.sum(),
+            failed: self.failed.count.load(Relaxed),
+            rejected: self.rejected.count.load(Relaxed),
+            durations: Durations::new(&self.durations.distribution()),
+        }
+    }
+
+    /// Returns the last ten minutes as series.
+    pub(super) fn history(&self) -> Value {
+        self.history.document()
+    }
+
+    /// Returns latencies of the last minute, and failures and rejections of the last ten minutes.
+    pub(super) fn summary(&self) -> Value {
+        let now = self.point();
+        let Change { p50, p99, .. } = self.history.change(&now, LATENCY_SECONDS);
+        let Change { failed, rejected, .. } = self.history.change(&now, RECENT_SECONDS);
+        json!({ "p50": p50, "p99": p99, "failed": failed, "rejected": rejected })
+    }
+
+    /// Returns the time in seconds since 1970 after which completed requests are shown.
+    fn recent(&self) -> i64 {
+        self.clock.now().seconds.saturating_sub(RECENT_SECONDS)
     }
 
     /// Number of requests since the start.
@@ -133,7 +219,7 @@ impl Requests {
         all.truncate(ROWS_MAX);
         let rows: Vec<Value> =
             all.iter().map(|entry| entry.row(now.duration_since(entry.received))).collect();
-        let slow: Vec<Value> = lock(&self.slow).iter().map(CompletedRequest::row).collect();
+        let slow = self.slow.after(self.recent());
         json!({ "total": total, "watches": watches, "underWay": rows, "slow": slow })
     }
 
@@ -159,10 +245,10 @@ impl Requests {
         json!({ "total": total, "behind": behind, "rows": rows })
     }
 
-    /// Returns the most recent server failures, newest first.
+    /// Returns the server failures and the rejections of the last ten minutes, newest first.
     pub(super) fn failures(&self) -> Value {
-        let rows: Vec<Value> = lock(&self.failed).iter().map(CompletedRequest::row).collect();
-        json!({ "rows": rows })
+        let recent = self.recent();
+        json!({ "rows": self.failed.after(recent), "rejected": self.rejected.after(recent) })
     }
 }
 
@@ -235,15 +321,17 @@ impl Drop for RequestTracker {
             lock(shard).try_remove(self.key);
         }
         let Some(code) = self.code.map(|code| code.as_u16()) else { return };
+        let requests = &self.requests;
         let duration = self.entry.received.elapsed();
-        let failed = code >= 500 || code == 429;
+        if !self.entry.long_running {
+            requests.durations.observe_duration(duration);
+        }
         let slow = duration >= SLOW && !self.entry.long_running;
-        let lists = [(slow, &self.requests.slow), (failed, &self.requests.failed)];
+        let lists =
+            [(slow, &requests.slow), (code >= 500, &requests.failed), (code == 429, &requests.rejected)];
         for (_, list) in lists.into_iter().filter(|(wanted, _)| *wanted) {
-            let ended_at = self.requests.clock.now().seconds;
-            let mut list = lock(list);
-            list.push_front(CompletedRequest { entry: Arc::clone(&self.entry), ended_at, duration, code });
-            list.truncate(ROWS_MAX);
+            let ended_at = requests.clock.now().seconds;
+            list.add(CompletedRequest { entry: Arc::clone(&self.entry), ended_at, duration, code });
         }
     }
 }

@@ -20,9 +20,13 @@ struct Setup {
 }
 
 fn setup_with(sections: Vec<Section>, disconnecting: CancellationToken) -> Setup {
+    setup_of(DebugPages { sections, ..DebugPages::new(Arc::new(|_| {})) }, disconnecting)
+}
+
+fn setup_of(debugging: DebugPages, disconnecting: CancellationToken) -> Setup {
     let script = Arc::new(Script::default());
     let mut options = ChainOptions { disconnecting, ..ChainOptions::default() };
-    options.pages.debugging = Some(DebugPages { sections, ..DebugPages::new(Arc::new(|_| {})) });
+    options.pages.debugging = Some(debugging);
     let chain = chain(&script, &[Mode::Rbac], options);
     Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
 }
@@ -49,7 +53,7 @@ impl Setup {
 #[tokio::test]
 async fn console_requires_permission() {
     let setup = setup();
-    let paths = ["", "/page.js", "/state", "/state/requests", "/stream"];
+    let paths = ["", "/page.js", "/state", "/state/requests", "/history", "/stream"];
     for (path, headers) in
         paths.iter().flat_map(|path| [(path, &[][..]), (path, &["Authorization: Bearer ann"][..])])
     {
@@ -66,7 +70,7 @@ async fn page_is_self_contained() {
     assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
     assert!(headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
     assert!(!page.contains("://"), "{page}");
-    for part in ["console/page.css", "console/page.js"] {
+    for part in ["console/page.css", "console/page.js", "console/icon.svg"] {
         assert!(page.contains(&format!("\"{part}\"")), "{part} in {page}");
         let (code, _, text) = setup.get(&format!("/debug/{part}"), &[MASTER]).await;
         assert!(
@@ -114,6 +118,7 @@ async fn active_request_is_listed() {
 #[tokio::test]
 async fn recent_failures_are_listed_up_to_limit() {
     let setup = setup();
+    assert_eq!(setup.section("failures").await, json!({ "rows": [], "rejected": [] }));
     for _ in 0..ROWS_MAX + 5 {
         setup.get("/api/v1/panic", &[MASTER]).await;
     }
@@ -121,7 +126,31 @@ async fn recent_failures_are_listed_up_to_limit() {
     let rows = failures["rows"].as_array().unwrap();
     assert_eq!(rows.len(), ROWS_MAX);
     assert_eq!((&rows[0]["path"], &rows[0]["code"]), (&json!("/api/v1/panic"), &json!(500)));
-    assert_eq!(setup.section("server").await["panics"], json!(ROWS_MAX + 5));
+    let server = setup.section("server").await;
+    assert_eq!(
+        (&server["panics"], &server["recent"]["failed"]),
+        (&json!(ROWS_MAX + 5), &json!(ROWS_MAX + 5))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn history_is_recorded_without_viewer() {
+    let setup = setup();
+    let chain = Arc::clone(&setup.chain);
+    let recording = tokio::spawn(async move { chain.record_history().await });
+    tokio::time::sleep(2 * history::INTERVAL).await;
+    recording.abort();
+    let (code, _, body) = setup.get("/debug/console/history", &[MASTER]).await;
+    let history: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, history["at"].as_array().map(Vec::len)), (200, Some(2)), "{body}");
+}
+
+#[tokio::test]
+async fn server_section_names_the_replica() {
+    let debugging =
+        DebugPages { replica: "node-1 (10.0.0.1:6443)".to_owned(), ..DebugPages::new(Arc::new(|_| {})) };
+    let setup = setup_of(debugging, CancellationToken::new());
+    assert_eq!(setup.section("server").await["replica"], json!("node-1 (10.0.0.1:6443)"));
 }
 
 #[tokio::test]
