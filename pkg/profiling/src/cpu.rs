@@ -20,6 +20,22 @@ pub const DURATION_MAX: Duration = Duration::from_secs(120);
 /// # Errors
 /// [`Error::Busy`] while another profile runs, because a process has only one profiling timer.
 pub async fn processor(duration: Duration) -> Result<Vec<u8>, Error> {
+    sampled(duration, move |samples| samples.encoded(duration)).await
+}
+
+/// As [`processor`], but returns a flame graph: an SVG image without scripts.
+///
+/// # Errors
+/// As [`processor`], and an error if the process used no CPU time.
+pub async fn flame_graph(duration: Duration) -> Result<String, Error> {
+    sampled(duration, |samples| samples.flame_graph()).await
+}
+
+/// Samples the process and makes a profile of the samples.
+async fn sampled<T: Send + 'static>(
+    duration: Duration,
+    profile: impl FnOnce(&Samples) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     warm_up()?;
     let sampling = sampling(FREQUENCY_HZ)?;
     tokio::time::sleep(duration.min(DURATION_MAX)).await;
@@ -31,7 +47,7 @@ pub async fn processor(duration: Duration) -> Result<Vec<u8>, Error> {
             let addresses = stack.frames.iter().map(|frame| frame.ip as u64);
             samples.add(addresses, i64::try_from(count).unwrap_or(i64::MAX));
         }
-        samples.encoded(duration)
+        profile(&samples)
     })
     .await
 }

@@ -4,11 +4,12 @@
 //! of allocated bytes. Both contain names of functions and addresses, and no data that the process works on.
 
 mod cpu;
+mod flame;
 mod heap;
 mod profile;
 mod symbols;
 
-pub use cpu::{DURATION_MAX, processor};
+pub use cpu::{DURATION_MAX, flame_graph, processor};
 pub use heap::{Heap, heap, watch_heap};
 
 /// Error of a profile.

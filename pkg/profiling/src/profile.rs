@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use crate::symbols::{self, Region};
-use crate::{Error, failed};
+use crate::{Error, failed, flame};
 
 /// The sample type.
 #[derive(Clone, Copy)]
@@ -74,6 +74,12 @@ impl Samples {
         let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
         compressed.write_all(&message.encode_to_vec()).map_err(failed)?;
         compressed.finish().map_err(failed)
+    }
+
+    /// The samples as a flame graph.
+    pub(crate) fn flame_graph(&self) -> Result<String, Error> {
+        let names = self.names(&symbols::regions())?;
+        flame::render(self.sorted().into_iter(), &names)
     }
 
     /// A line with the count of each stack, then a line per function in it.

@@ -44,9 +44,11 @@ async fn busy_function_is_profiled_and_profiles_are_exclusive() {
         profiling::processor(Duration::from_secs(1))
     );
     let first = first.unwrap();
+    let graph = profiling::flame_graph(Duration::from_secs(1)).await.unwrap();
     done.store(true, Relaxed);
     bee.join().unwrap();
     assert!(says(&first, "busy_as_a_bee"));
+    assert!(graph.contains("busy_as_a_bee"), "{graph}");
     assert_eq!(second, Err(Error::Busy));
     // The first profile has released the timer.
     profiling::processor(Duration::from_millis(10)).await.unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use endpoints::routing::dispatch::Response;
 use http::header::{CONTENT_DISPOSITION, HeaderName, HeaderValue, LOCATION};
 
-use crate::pages::{Context, Pages};
+use crate::pages::{Context, Pages, console};
 use crate::respond;
 
 const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
@@ -20,6 +20,7 @@ const INDEX: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>/debug/
                      <h1>/debug/pprof/</h1>\n<ul>\n\
                      <li><a href=\"profile\">profile</a>: where the processor's time goes; \
                      <code>?seconds=</code> says for how long, 30 unless told</li>\n\
+                     <li><a href=\"flamegraph?seconds=10\">flamegraph</a>: the same for 10 seconds, as an image</li>\n\
                      <li><a href=\"heap\">heap</a>: what keeps the memory \
                      (<a href=\"heap?debug=1\">as text</a>)</li>\n\
                      <li><a href=\"goroutine?debug=1\">goroutine</a>: there are none; the threads of the process</li>\n\
@@ -34,6 +35,7 @@ pub(super) fn pages() -> Pages {
         .add_unlisted("/debug/pprof", async || redirect("/debug/pprof/"))
         .add_unlisted("/debug/pprof/", async || super::html(INDEX))
         .add_unlisted("/debug/pprof/profile", async |context: Context| cpu_profile(&context).await)
+        .add_unlisted("/debug/pprof/flamegraph", async |context: Context| flame_graph(&context).await)
         .add_unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
         // Go's tool requests the number of known symbols.
         .add_unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
@@ -47,19 +49,35 @@ fn is_text(context: &Context) -> bool {
     context.query.first("debug").is_some_and(|debug| debug.parse::<u32>().is_ok_and(|debug| debug > 0))
 }
 
-async fn cpu_profile(context: &Context) -> Response {
+/// Returns the requested duration of a CPU profile; `None` if it is too long.
+fn duration(context: &Context) -> Option<Duration> {
     let seconds = context.query.first("seconds").and_then(|seconds| seconds.parse::<u64>().ok());
     let duration = seconds.filter(|seconds| *seconds > 0).map_or(DURATION, Duration::from_secs);
-    if duration > profiling::DURATION_MAX {
-        let seconds_max = profiling::DURATION_MAX.as_secs();
-        return error_response(
-            400,
-            &format!("a profile of the processor takes {seconds_max} seconds at most"),
-        );
-    }
+    (duration <= profiling::DURATION_MAX).then_some(duration)
+}
+
+fn too_long() -> Response {
+    let seconds_max = profiling::DURATION_MAX.as_secs();
+    error_response(400, &format!("a profile of the processor takes {seconds_max} seconds at most"))
+}
+
+fn not_sampled(error: &profiling::Error) -> Response {
+    error_response(500, &format!("Could not enable CPU profiling: {error}"))
+}
+
+async fn cpu_profile(context: &Context) -> Response {
+    let Some(duration) = duration(context) else { return too_long() };
     match profiling::processor(duration).await {
         Ok(profile) => file("profile", profile),
-        Err(error) => error_response(500, &format!("Could not enable CPU profiling: {error}")),
+        Err(error) => not_sampled(&error),
+    }
+}
+
+async fn flame_graph(context: &Context) -> Response {
+    let Some(duration) = duration(context) else { return too_long() };
+    match profiling::flame_graph(duration).await {
+        Ok(svg) => console::asset("image/svg+xml", svg),
+        Err(error) => not_sampled(&error),
     }
 }
 
