@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Provides programs for the tests: etcd, etcdctl, kubectl and haproxy in target/tools/bin, and an OpenID provider from
-# PyPI in target/tools/oidc. With java, javac and mvn on PATH also the Java clients, in target/tools/java; the tests skip
+# PyPI in target/tools/oidc. With npm on PATH also axe-core, which checks the accessibility of pages. With java, javac and mvn on PATH also the Java clients, in target/tools/java; the tests skip
 # them if Maven cannot fetch them.
 #
 #   tools/fetch-tools.sh            all tools
@@ -20,6 +20,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dir="${CARGO_TARGET_DIR:-$root/target}/tools"
 tools_suite=${DEBIAN_SUITE:-trixie}
 oidc_version=0.3.4
+axe_version=4.14.1
 etcd_module=go.etcd.io/etcd/server/v3@v3.7.3
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -42,7 +43,7 @@ package_of() {
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    oidc | java | clean-root | etcd-3.7 | nfpm | setup-envtest | actionlint | helm | cosign) ;;
+    oidc | java | axe | clean-root | etcd-3.7 | nfpm | setup-envtest | actionlint | helm | cosign) ;;
     *) die "unknown tool $1" ;;
   esac
 }
@@ -143,6 +144,17 @@ fetch_oidc() {
   rm -rf "$dir/oidc" && mv "$dir/oidc.new" "$dir/oidc"
 }
 
+# Downloads the script of axe-core. npm verifies its checksum.
+fetch_axe() {
+  local work
+  command -v npm >/dev/null || { echo "no npm on PATH: the tests skip the accessibility of the console"; return 0; }
+  work=$(mktemp -d)
+  (cd "$work" && npm pack --silent "axe-core@$axe_version" && tar -xzf axe-core-*.tgz package/axe.min.js) >/dev/null ||
+    die "download of axe-core from npm failed"
+  mv "$work/package/axe.min.js" "$dir/axe.min.js"
+  rm -rf "$work"
+}
+
 # Downloads the clients of e2e/java and their dependencies.
 fetch_java() {
   local program
@@ -190,11 +202,15 @@ fetch_clean_root() {
 mkdir -p "$dir/bin"
 # A lock serializes runs, because tests of several crates may start concurrently.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
-[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc java
+[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc axe java
 for tool in "$@"; do
   package_of "$tool" >/dev/null
   if [ "$tool" = oidc ]; then
     [ -x "$dir/oidc/bin/python" ] || fetch_oidc
+    continue
+  fi
+  if [ "$tool" = axe ]; then
+    [ -f "$dir/axe.min.js" ] || fetch_axe
     continue
   fi
   if [ "$tool" = java ]; then

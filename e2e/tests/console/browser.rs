@@ -1,5 +1,7 @@
 //! A real browser: headless Chromium, controlled through its driver (W3C WebDriver).
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -91,6 +93,31 @@ impl Browser {
         self.send(Method::POST, "/execute/sync", Some(json!({ "script": script, "args": [] }))).await
     }
 
+    /// Runs a script that returns a promise, and returns the result of the promise.
+    pub(crate) async fn run_async(&self, script: &str) -> Value {
+        let script = format!(
+            "const done = arguments[arguments.length - 1]; ({script}).then(done, (e) => done(String(e)))"
+        );
+        self.send(Method::POST, "/execute/async", Some(json!({ "script": script, "args": [] }))).await
+    }
+
+    /// Checks the page with axe-core by the rules of WCAG 2.2, levels A and AA. Returns the violated rules with the elements;
+    /// `None`, with a clear message, without axe-core.
+    pub(crate) async fn accessibility_violations(&self) -> Option<Value> {
+        let Ok(axe) = std::fs::read_to_string(tools::target().join("tools/axe.min.js")) else {
+            eprintln!("SKIPPED: no axe-core (tools/fetch-tools.sh axe): the accessibility was NOT tested");
+            return None;
+        };
+        // The script of the driver is not subject to the policy of the page.
+        self.run(&format!("{axe}; window.axe = axe")).await;
+        let rules = json!({ "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] });
+        let check = format!(
+            "axe.run(document, {rules}).then(({{ violations }}) => violations.map(({{ id, nodes }}) => \
+             [id, ...nodes.slice(0, 5).map(({{ html, failureSummary }}) => html + ' ' + failureSummary)]))"
+        );
+        Some(self.run_async(&check).await)
+    }
+
     /// Returns the visible text of the page.
     pub(crate) async fn text(&self) -> String {
         self.run("return document.body.innerText").await.as_str().unwrap_or_default().to_owned()
@@ -115,6 +142,20 @@ impl Browser {
         let picture = self.send(Method::GET, "/screenshot", None).await;
         let picture = STANDARD.decode(picture.as_str().unwrap()).unwrap();
         std::fs::write(PathBuf::from(dir).join(format!("{name}.png")), picture).unwrap();
+    }
+
+    /// Ends the session. Blocking, so that it can be called when a test fails.
+    fn end_session(&self) {
+        let Some((address, path)) =
+            self.session.trim_start_matches("http://").split_once('/').filter(|(_, path)| !path.is_empty())
+        else {
+            return;
+        };
+        let request = format!("DELETE /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let Ok(mut stream) = TcpStream::connect(address) else { return };
+        let sent = stream.write_all(request.as_bytes());
+        // The driver responds when the browser has ended.
+        let _ = sent.and_then(|()| stream.read(&mut [0; 64]));
     }
 
     async fn until<T>(&self, condition: &str, check: impl AsyncFn(&Self) -> Option<T>) -> T {
@@ -152,7 +193,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // On SIGTERM the driver stops its browser; on SIGKILL it would leave it running.
+        // The end of the session stops the browser. Without it, the browser would outlive its driver.
+        self.end_session();
         process::signal(self.driver.id(), "TERM");
         let _ = self.driver.wait();
     }

@@ -1,6 +1,6 @@
 //! The console state as JSON.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::incident::{IncidentFixture, StuckWebhook, get};
 
@@ -125,4 +125,49 @@ async fn role_grants_access() {
         })
         .await;
     assert!(scene.nobody().fails("get --raw /debug/pprof/").contains("forbidden"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_is_recorded_without_viewer() {
+    let scene = IncidentFixture::begin();
+    let client = scene.server.client().await;
+    let has_points = |history: &Value| history["at"].as_array().is_some_and(|points| points.len() > 1);
+    let history = loop {
+        let (code, body) = get(&client, "/debug/console/history").await;
+        assert_eq!(code, 200);
+        let history: Value = serde_json::from_slice(&body).unwrap();
+        if has_points(&history) {
+            break history;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    };
+    assert!(history["residentBytes"][0].as_u64() > Some(1 << 20), "{history:#}");
+    assert!(history["requestsPerSecond"][0].as_f64() > Some(0.0), "{history:#}");
+    let state = scene.state(&client, "server").await;
+    assert!(state["recent"]["p99"].as_f64() > Some(0.0), "{state:#}");
+    assert!(state["replica"].as_str().is_some_and(|replica| replica.contains("127.0.0.1:")), "{state:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_request_log_names_the_webhook() {
+    let scene = IncidentFixture::begin();
+    let client = scene.server.client().await;
+    let webhook = StuckWebhook::configure(&scene.server);
+    let mut asking = webhook.ask(&scene.server);
+    while scene.state(&client, "webhooks").await["underWay"] == json!([]) {
+        // The server had not observed the configuration yet.
+        if asking.ended(std::time::Duration::from_millis(50)).is_some() {
+            asking = webhook.ask(&scene.server);
+        }
+    }
+    scene
+        .until(&client, "webhooks", |state| state["underWay"][0]["oldestSeconds"].as_f64() > Some(0.6))
+        .await;
+    // The closed listener resets the connection of the call.
+    drop(webhook);
+    asking.ended(std::time::Duration::from_secs(60)).unwrap();
+    let log = scene.server.log();
+    let line = log.lines().find(|line| line.contains("slow request") && line.contains("configmaps")).unwrap();
+    let name = "longest_call=\"webhook stuck.example.com of configuration stuck\"";
+    assert!(line.contains(name) && line.contains("validating-webhook="), "{line}");
 }
