@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Direction, Options};
 
 use crate::{Error, failed};
 
@@ -35,6 +35,8 @@ pub(crate) fn render<'s>(
     options.font_size = FONT_SIZE;
     options.min_width = SHARE_MIN;
     options.deterministic = true;
+    // The root is at the top, where a reader starts.
+    options.direction = Direction::Inverted;
     options.no_javascript = true;
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg).map_err(failed)?;
@@ -58,20 +60,30 @@ fn folded(stack: &[u64], count: i64, names: &BTreeMap<u64, String>) -> String {
     line
 }
 
-/// Removes scripts, the style sheet, and what precedes the root element.
+/// Ids of texts that only scripts use.
+const CONTROLS: [&str; 4] = ["details", "unzoom", "search", "matched"];
+
+/// Removes scripts, their controls, the style sheet, and what precedes the root element.
 fn without_scripts(svg: &str) -> String {
     let root = svg.find("<svg ").unwrap_or_default();
     let svg = svg.get(root..).unwrap_or_default().replacen("<svg ", FONT, 1);
     let svg = without_element(&without_element(&svg, "script"), "style");
+    let svg = CONTROLS.iter().fold(svg, |svg, id| without_text(&svg, id));
     let svg = svg.replace(" onload=\"init(evt)\"", "");
     svg.replace("id=\"title\"", "id=\"title\" text-anchor=\"middle\"")
 }
 
-/// Removes the first element with this name. Texts of the image are escaped, so that they contain no tags.
 fn without_element(svg: &str, name: &str) -> String {
-    let end = format!("</{name}>");
-    let found = svg.split_once(&format!("<{name} "));
-    let rest = found.and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    without(svg, &format!("<{name} "), &format!("</{name}>"))
+}
+
+fn without_text(svg: &str, id: &str) -> String {
+    without(svg, &format!("<text id=\"{id}\""), "</text>")
+}
+
+/// Removes the first part from `start` to `end`. Texts of the image are escaped, so that they contain no tags.
+fn without(svg: &str, start: &str, end: &str) -> String {
+    let rest = svg.split_once(start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
     rest.map_or_else(|| svg.to_owned(), |(before, after)| format!("{before}{after}"))
 }
 
@@ -100,7 +112,7 @@ mod tests {
     fn image_has_no_script_and_no_style() {
         let svg = svg();
         assert!(svg.starts_with(FONT) && svg.trim_end().ends_with("</svg>"), "{svg}");
-        for text in ["<script", "<style", "onload", "onclick", "DOCTYPE", "href"] {
+        for text in ["<script", "<style", "onload", "onclick", "DOCTYPE", "href", "Search", "Reset"] {
             assert!(!svg.contains(text), "{text}: {svg}");
         }
     }

@@ -61,15 +61,11 @@ fn too_long() -> Response {
     error_response(400, &format!("a profile of the processor takes {seconds_max} seconds at most"))
 }
 
-fn not_sampled(error: &profiling::Error) -> Response {
-    error_response(500, &format!("Could not enable CPU profiling: {error}"))
-}
-
 async fn cpu_profile(context: &Context) -> Response {
     let Some(duration) = duration(context) else { return too_long() };
     match profiling::processor(duration).await {
         Ok(profile) => file("profile", profile),
-        Err(error) => not_sampled(&error),
+        Err(error) => error_response(500, &format!("Could not enable CPU profiling: {error}")),
     }
 }
 
@@ -77,7 +73,7 @@ async fn flame_graph(context: &Context) -> Response {
     let Some(duration) = duration(context) else { return too_long() };
     match profiling::flame_graph(duration).await {
         Ok(svg) => console::asset("image/svg+xml", svg),
-        Err(error) => not_sampled(&error),
+        Err(error) => error_response(500, &format!("no flame graph: {error}")),
     }
 }
 
