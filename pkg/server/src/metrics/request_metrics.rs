@@ -24,21 +24,24 @@ const LOGGED_STEP_MIN: Duration = Duration::from_millis(1);
 pub(crate) struct ResponseRecord {
     metrics: Arc<Metrics>,
     labels: Labels,
-    /// Labels of the gauge while the request is long-running.
-    long_running: Option<Labels>,
+    kind: Kind,
     code: Option<StatusCode>,
     /// Value of `fieldValidation`; `None` if the request has no object.
     directive: Option<Directive>,
-    /// Context for the log; `None` for a long-running request, which never counts as slow.
-    context: Option<Arc<RequestContext>>,
-    /// Latencies of the steps; `None` for a long-running request.
-    latencies: Option<Arc<Latencies>>,
     /// Time that the request waited for its seat.
     queue_micros: u32,
     /// Time until the response started, if its body is streamed.
     response_start_micros: u32,
     received: Instant,
     bytes: u64,
+}
+
+/// Parts that depend on the kind of request. One value, because there may be a hundred thousand watches.
+enum Kind {
+    /// Labels of the gauge while the request runs. Such a request never counts as slow.
+    LongRunning(Labels),
+    /// Context and latencies of the steps, for the log.
+    Finite { context: Arc<RequestContext>, latencies: Arc<Latencies> },
 }
 
 impl ResponseRecord {
@@ -51,18 +54,19 @@ impl ResponseRecord {
         received: Instant,
     ) -> Self {
         let labels = metrics.requests.labels(parts, &context.info, &context.query);
-        let long_running = long_running.then(|| labels.while_running(&context.info));
-        if let Some(labels) = long_running {
+        let kind = if long_running {
+            let labels = labels.while_running(&context.info);
             metrics.requests.add_long_running(labels, 1);
-        }
+            Kind::LongRunning(labels)
+        } else {
+            Kind::Finite { context: Arc::clone(context), latencies: Arc::default() }
+        };
         ResponseRecord {
             metrics: Arc::clone(metrics),
             labels,
-            long_running,
+            kind,
             code: None,
             directive: labels.directive(&context.query),
-            context: long_running.is_none().then(|| Arc::clone(context)),
-            latencies: long_running.is_none().then(Arc::default),
             queue_micros: 0,
             response_start_micros: 0,
             received,
@@ -91,7 +95,10 @@ impl ResponseRecord {
 
     /// Latencies of the steps; `None` for a long-running request.
     pub(crate) fn latencies(&self) -> Option<&Arc<Latencies>> {
-        self.latencies.as_ref()
+        match &self.kind {
+            Kind::LongRunning(_) => None,
+            Kind::Finite { latencies, .. } => Some(latencies),
+        }
     }
 
     /// Records that the server rejected the request for its own protection.
@@ -116,10 +123,10 @@ impl ResponseRecord {
 
 impl ResponseRecord {
     /// Logs a slow request with the duration of its steps.
-    fn log(&self, context: &RequestContext, code: StatusCode, duration: Duration) {
+    fn log(&self, context: &RequestContext, latencies: &Latencies, code: StatusCode, duration: Duration) {
         let RequestContext { info, user_agent, audit_id, .. } = context;
         let answering = Duration::from_micros(self.response_start_micros.into());
-        let longest = self.latencies.as_ref().and_then(|latencies| latencies.longest_call());
+        let longest = latencies.longest_call();
         tracing::info!(
             verb = info.verb,
             path = info.path,
@@ -131,7 +138,7 @@ impl ResponseRecord {
             answering = ?answering,
             sending = ?duration.saturating_sub(answering),
             took = ?duration,
-            steps = self.latencies.as_deref().map(steps_text).filter(|steps| !steps.is_empty()),
+            steps = Some(steps_text(latencies)).filter(|steps| !steps.is_empty()),
             longest_call = longest.as_ref().map(|call| call.name.as_str()),
             longest_call_took = longest.as_ref().map(|call| tracing::field::debug(call.time)),
             "slow request"
@@ -152,7 +159,7 @@ fn steps_text(latencies: &Latencies) -> String {
 impl Drop for ResponseRecord {
     fn drop(&mut self) {
         let requests = &self.metrics.requests;
-        if let Some(labels) = self.long_running {
+        if let Kind::LongRunning(labels) = self.kind {
             requests.add_long_running(labels, -1);
         }
         if let Some(code) = self.code {
@@ -160,10 +167,10 @@ impl Drop for ResponseRecord {
             let queue_time = Duration::from_micros(self.queue_micros.into());
             requests.count_response(self.labels, code.as_u16(), [duration, queue_time], self.bytes);
             self.directive.inspect(|directive| self.metrics.validated.count(*directive, duration));
-            let Some(context) = self.context.as_deref() else { return };
+            let Kind::Finite { context, latencies } = &self.kind else { return };
             context.body.bytes().inspect(|bytes| requests.read(self.labels, *bytes));
             if duration >= SLOW {
-                self.log(context, code, duration);
+                self.log(context, latencies, code, duration);
             }
         }
     }

@@ -191,16 +191,17 @@ mod tests {
 
     #[test]
     fn quantiles_are_interpolated() {
-        let of = |counts: &[u64], count| {
-            let buckets = BOUNDS.bounds().zip(counts.iter().copied()).collect();
-            Durations::new(&Distribution { buckets, count, sum: 0.0 })
+        // 50 durations up to 0.1 ms, 50 up to 0.2 ms, and the rest beyond the last bound.
+        let of = |count| {
+            let counts = std::iter::once(50).chain(std::iter::repeat(100));
+            Durations::new(&Distribution { buckets: BOUNDS.bounds().zip(counts).collect(), count, sum: 0.0 })
         };
         let start = Durations::default();
-        let all = of(&[50, 100], 100);
+        let all = of(100);
         assert_eq!(all.quantile_since(&start, 0.5), Some(0.000_1));
         let third_quarter = all.quantile_since(&start, 0.75).unwrap();
         assert!((third_quarter - 0.000_15).abs() < 1e-9, "{third_quarter}");
-        assert_eq!(of(&[50, 100], 200).quantile_since(&start, 0.99), Some(0.000_2));
+        assert_eq!(of(200).quantile_since(&start, 0.99), BOUNDS.bounds().last());
         assert_eq!(all.quantile_since(&all, 0.5), None);
     }
 }

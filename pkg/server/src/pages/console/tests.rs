@@ -138,7 +138,7 @@ async fn history_is_recorded_without_viewer() {
     let setup = setup();
     let chain = Arc::clone(&setup.chain);
     let recording = tokio::spawn(async move { chain.record_history().await });
-    tokio::time::sleep(2 * history::INTERVAL).await;
+    tokio::time::sleep(2 * history::INTERVAL + history::INTERVAL / 2).await;
     recording.abort();
     let (code, _, body) = setup.get("/debug/console/history", &[MASTER]).await;
     let history: Value = serde_json::from_str(&body).unwrap();
