@@ -321,7 +321,7 @@ async fn environment_encrypts_the_export() {
     let ca = ("OTEL_EXPORTER_OTLP_CERTIFICATE", path("ca"));
     let client_certificate = ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", path("certificate"));
     let client_key = ("OTEL_EXPORTER_OTLP_CLIENT_KEY", path("key"));
-    assert_eq!(export(&[endpoint.clone()]).await, 0, "not encrypted");
+    assert_eq!(export(std::slice::from_ref(&endpoint)).await, 0, "not encrypted");
     assert_eq!(export(&[endpoint.clone(), ca.clone()]).await, 0, "no client certificate");
     assert_eq!(export(&[endpoint, ca, client_certificate, client_key]).await, 1);
 }
