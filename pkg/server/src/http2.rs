@@ -1,9 +1,9 @@
 //! Stream in front of the HTTP/2 parser that bounds the memory of header blocks.
 //!
 //! The parser keeps buffers of the size of a connection's largest blocks: the buffer for Huffman codes, and, for each
-//! pseudo-header in its dynamic table, the block that contained it. A client could retain 100 MiB per connection that way.
-//! So once a block is larger than 8 KiB, the parser gets the connection's blocks decoded: without Huffman code and without
-//! additions to its table. Until then, blocks pass unchanged, and the filter only tracks the dynamic table.
+//! pseudo-header in its dynamic table, the read buffer that contained it. A client could retain 100 MiB per connection that way,
+//! and even small heads between bodies would retain several read buffers of 8 KiB. So the parser gets all blocks decoded: without
+//! Huffman code and without additions to its table. The filter's own table copies its entries.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 pub(crate) mod filter;
@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::connection::peer::Protocol;
 use filter::Filter;
 
-/// Stream of an HTTP/2 connection whose large header blocks are decoded. Passes on other connections unchanged.
+/// Stream of an HTTP/2 connection whose header blocks are decoded. Passes on other connections unchanged.
 pub(crate) struct FilteredStream<S> {
     stream: S,
     filter: Option<Box<Filter>>,

@@ -10,8 +10,10 @@ use super::hpack::{self, BlockError, Table};
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024;
 /// Maximum size of the header list of a request in bytes, as in upstream.
 pub(crate) const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
-/// Maximum size of a block that reaches the parser unchanged, in bytes.
-const PASSED_BLOCK_BYTES_MAX: usize = 8 * 1024;
+/// Maximum payload of the last frames of a block for the parser, in bytes. A larger frame would double the parser's read buffer
+/// of 8 KiB, and the buffer would keep that size. A frame of [`FRAME_BYTES_MAX`] fills a buffer of its own exactly, which is
+/// freed with the frame.
+const LAST_FRAMES_BYTES_MAX: usize = 4 * 1024 - FRAME_HEAD_BYTES;
 /// Maximum number of frames of a block, as in the parser: a quarter more than the largest list of fields needs.
 const BLOCK_FRAMES_MAX: u32 = HEADER_LIST_BYTES_MAX / FRAME_BYTES_MAX * 5 / 4;
 /// Maximum size of the output that is prepared at once, except for the last block, in bytes.
@@ -19,8 +21,12 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// Maximum size of a decoded block above twice the size of the block, in bytes. Huffman code saves at most 3/8, and all entries
 /// of the table together have 4 KiB, so only a block that names entries repeatedly is larger.
 const EXPANSION_BYTES_MAX: usize = 8 * 1024;
+/// Initial buffer for a decoded block in bytes, enough for the heads of most clients.
+const DECODED_BYTES_MIN: usize = 1024;
 /// Multiple of the largest list of fields that ends the connection instead of the request, as in the parser.
 const LIST_EXCESS_MAX: usize = 4;
+/// Maximum length of a field's name in bytes, as in the parser.
+const NAME_BYTES_MAX: usize = 65_535;
 /// Size of the text with which a connection starts.
 const PREFACE_BYTES: usize = 24;
 const FRAME_HEAD_BYTES: usize = 9;
@@ -40,8 +46,6 @@ const PRIORITY: u8 = 0x20;
 /// Input of one connection.
 pub(crate) struct Filter {
     table: Table,
-    /// True if the parser gets decoded blocks.
-    decoding: bool,
     /// True if the input was invalid. The parser sees its end after a frame that it rejects.
     rejected: bool,
     /// Number of bytes of the preface or of a frame that pass unchanged.
@@ -58,7 +62,6 @@ impl Default for Filter {
     fn default() -> Self {
         Filter {
             table: Table::default(),
-            decoding: false,
             rejected: false,
             passing: PREFACE_BYTES,
             pending: Vec::new(),
@@ -74,14 +77,16 @@ impl Filter {
     pub(crate) fn accept(&mut self, received: &[u8]) -> usize {
         let passed = if self.pending.is_empty() && self.block.is_none() { self.pass(received) } else { 0 };
         let rest = received.get(passed..).unwrap_or_default();
-        if !rest.is_empty() {
+        if self.pending.is_empty() {
+            self.pending = self.process(rest).to_vec();
+        } else {
             self.pending.extend_from_slice(rest);
             self.process_pending();
         }
         passed
     }
 
-    /// Returns the number of first bytes that can pass unchanged.
+    /// Returns the number of first bytes that can pass unchanged: up to the first header block.
     fn pass(&mut self, received: &[u8]) -> usize {
         let mut passed = 0_usize;
         loop {
@@ -90,28 +95,26 @@ impl Filter {
             self.passing = self.passing.saturating_sub(skipped);
             passed = passed.saturating_add(skipped);
             let rest = rest.get(skipped..).unwrap_or_default();
-            let Some(head) = FrameHead::read(rest) else { return passed };
-            if head.kind == PUSH_PROMISE {
-                self.reject_frame();
-                return passed;
+            match FrameHead::read(rest) {
+                Some(head) if !head.starts_block() && head.kind != PUSH_PROMISE => {
+                    self.passing = head.frame_bytes();
+                }
+                _ => return passed,
             }
-            if !head.starts_block() {
-                self.passing = head.frame_bytes();
-                continue;
-            }
-            let Some(block) = head.small_block(rest).filter(|_| !self.decoding) else { return passed };
-            if self.table.record(block).is_err() {
-                self.reject_block(head.stream);
-                return passed;
-            }
-            self.passing = head.frame_bytes();
         }
     }
 
-    /// Moves complete frames from the pending bytes to the output, up to [`OUTPUT_BYTES_MAX`].
     fn process_pending(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        let mut rest = pending.as_slice();
+        let rest = self.process(&pending);
+        // The start of a frame may arrive in many pieces.
+        self.pending = if rest.len() == pending.len() { pending } else { rest.to_vec() };
+    }
+
+    /// Moves complete frames from `bytes` to the output, up to [`OUTPUT_BYTES_MAX`]. Returns the rest, which is empty if the
+    /// input was invalid.
+    fn process<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let mut rest = bytes;
         while !self.rejected && self.output.len() < OUTPUT_BYTES_MAX {
             let (passed, behind) = rest.split_at(self.passing.min(rest.len()));
             self.passing = self.passing.saturating_sub(passed.len());
@@ -134,9 +137,7 @@ impl Filter {
             rest = behind;
             self.process_frame(head, frame.get(FRAME_HEAD_BYTES..).unwrap_or_default(), frame);
         }
-        if !self.rejected {
-            self.pending = rest.to_vec();
-        }
+        if self.rejected { &[] } else { rest }
     }
 
     /// Processes a complete frame: the first of a block, or any frame after that.
@@ -161,15 +162,9 @@ impl Filter {
             }
             return;
         }
-        self.decoding |= block.bytes.len() > PASSED_BLOCK_BYTES_MAX;
-        let result =
-            if self.decoding { block.decode(&mut self.table) } else { self.table.record(&block.bytes) };
-        if result.is_err() {
-            self.reject_block(block.stream);
-        } else if self.decoding || block.frames > 1 {
-            block.write(&mut self.output);
-        } else {
-            self.output.extend_from_slice(frame);
+        match block.decode(&mut self.table) {
+            Ok(()) => block.write(&mut self.output),
+            Err(BlockError) => self.reject_block(block.stream),
         }
     }
 
@@ -177,14 +172,14 @@ impl Filter {
     fn reject_frame(&mut self) {
         let stream = self.block.take().map(|block| block.stream).unwrap_or_default();
         write_frame(HEADERS, 0, stream, &[], &mut self.output);
-        write_frame(PING, 0, [0; 4], &[0; 8], &mut self.output);
+        write_frame(PING, 0, [0; 4], &[&[0; 8]], &mut self.output);
         self.rejected = true;
     }
 
     /// Makes the parser reject a header block.
     fn reject_block(&mut self, stream: [u8; 4]) {
         // A field with the index 0 is invalid.
-        write_frame(HEADERS, END_HEADERS, stream, &[0x80], &mut self.output);
+        write_frame(HEADERS, END_HEADERS, stream, &[&[0x80]], &mut self.output);
         self.rejected = true;
     }
 
@@ -239,15 +234,6 @@ impl FrameHead {
         self.length.saturating_add(FRAME_HEAD_BYTES)
     }
 
-    /// Returns the block of this frame, which starts `bytes`, if it is complete and small.
-    fn small_block<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
-        let payload = bytes.get(FRAME_HEAD_BYTES..self.frame_bytes())?;
-        if self.flags & END_HEADERS == 0 || self.length > PASSED_BLOCK_BYTES_MAX {
-            return None;
-        }
-        Some(self.split(payload)?.1)
-    }
-
     /// Splits the payload of a HEADERS frame into its priority fields and its part of the block. Returns `None` for invalid
     /// padding.
     fn split<'b>(&self, payload: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
@@ -296,23 +282,25 @@ impl Block {
     }
 
     /// Replaces the block by its decoded form. If its fields are larger than the limit, there is a field of the same size
-    /// in place of the rest, so that the parser rejects the request. A block that expands too much becomes an invalid one,
-    /// for which the parser ends the stream.
+    /// in place of the rest, so that the parser rejects the request. A block that expands too much, or has a field for which
+    /// the parser would end the connection, becomes one for which it ends the stream.
     fn decode(&mut self, table: &mut Table) -> Result<(), BlockError> {
         let limit = usize::try_from(HEADER_LIST_BYTES_MAX).unwrap_or(usize::MAX);
-        let mut decoded = Vec::new();
+        let mut decoded = Vec::with_capacity(self.bytes.len().max(DECODED_BYTES_MIN));
         let mut size = 0_usize;
-        let mut is_expanding = false;
+        let mut is_rejected = false;
         let decoded_max = self.bytes.len().saturating_mul(2).saturating_add(EXPANSION_BYTES_MAX);
-        table.decode(&self.bytes, &mut |name, value| {
+        table.decode(&self.bytes, |name, value| {
             let before = size;
             size = size.saturating_add(hpack::field_size(name, value));
-            if is_expanding {
+            if is_rejected {
                 return;
             }
-            if size <= limit {
+            if !is_parsable(name, value) {
+                is_rejected = true;
+            } else if size <= limit {
                 hpack::encode(name, value, &mut decoded);
-                is_expanding = decoded.len() > decoded_max;
+                is_rejected = decoded.len() > decoded_max;
             } else if before <= limit {
                 hpack::encode(b"x", &vec![b'x'; limit.saturating_sub(before)], &mut decoded);
             }
@@ -320,7 +308,7 @@ impl Block {
         if size > limit.saturating_mul(LIST_EXCESS_MAX) {
             return Err(BlockError);
         }
-        if is_expanding {
+        if is_rejected {
             decoded = Vec::new();
             hpack::encode(b"connection", b"", &mut decoded);
         }
@@ -328,29 +316,69 @@ impl Block {
         Ok(())
     }
 
-    /// Appends the frames of the block.
+    /// Appends the frames of the block: as many of the maximum size as there can be, and small ones for the rest.
     fn write(&self, output: &mut Vec<u8>) {
         let frame_max = usize::try_from(FRAME_BYTES_MAX).unwrap_or(usize::MAX);
-        let first_max = frame_max.saturating_sub(self.priority.len());
-        let (first, rest) = self.bytes.split_at(first_max.min(self.bytes.len()));
-        let first = [self.priority.as_slice(), first].concat();
-        let end_flag = if rest.is_empty() { END_HEADERS } else { 0 };
-        write_frame(HEADERS, self.flags | end_flag, self.stream, &first, output);
-        let mut parts = rest.chunks(frame_max).peekable();
-        while let Some(part) = parts.next() {
-            let flags = if parts.peek().is_none() { END_HEADERS } else { 0 };
-            write_frame(CONTINUATION, flags, self.stream, part, output);
+        let mut priority = self.priority.as_slice();
+        let mut rest = self.bytes.as_slice();
+        let mut kind = HEADERS;
+        let mut flags = self.flags;
+        loop {
+            let is_full = rest.len().saturating_add(priority.len()) >= frame_max;
+            let payload_max = if is_full { frame_max } else { LAST_FRAMES_BYTES_MAX };
+            let (part, behind) = rest.split_at(payload_max.saturating_sub(priority.len()).min(rest.len()));
+            rest = behind;
+            if rest.is_empty() {
+                flags |= END_HEADERS;
+            }
+            write_frame(kind, flags, self.stream, &[priority, part], output);
+            if rest.is_empty() {
+                return;
+            }
+            priority = &[];
+            kind = CONTINUATION;
+            flags = 0;
         }
     }
 }
 
-/// Appends a frame.
-fn write_frame(kind: u8, flags: u8, stream: [u8; 4], payload: &[u8], output: &mut Vec<u8>) {
-    let [_, length @ ..] = u32::try_from(payload.len()).unwrap_or_default().to_be_bytes();
+/// True if the parser accepts the field. It would take another one for an error of the compression.
+fn is_parsable(name: &[u8], value: &[u8]) -> bool {
+    match name {
+        b":method" => !value.is_empty() && value.iter().all(|byte| is_method_byte(*byte)),
+        b":authority" | b":scheme" | b":path" | b":protocol" => str::from_utf8(value).is_ok(),
+        _ => {
+            (1..=NAME_BYTES_MAX).contains(&name.len())
+                && name.iter().all(|byte| is_name_byte(*byte))
+                // Without an early end, the compiler checks many bytes at once.
+                && value.iter().fold(true, |valid, byte| valid & is_value_byte(*byte))
+        }
+    }
+}
+
+fn is_method_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte == b'-' || byte.is_ascii_digit() || b"!\"#$%&'*+.^_`|~".contains(&byte)
+}
+
+fn is_value_byte(byte: u8) -> bool {
+    (byte >= b' ') & (byte != 0x7f) | (byte == b'\t')
+}
+
+/// Appends a frame. Its payload is in parts.
+fn write_frame(kind: u8, flags: u8, stream: [u8; 4], payload: &[&[u8]], output: &mut Vec<u8>) {
+    let length = payload.iter().fold(0_usize, |length, part| length.saturating_add(part.len()));
+    output.reserve(length.saturating_add(FRAME_HEAD_BYTES));
+    let [_, length @ ..] = u32::try_from(length).unwrap_or_default().to_be_bytes();
     output.extend_from_slice(&length);
     output.extend_from_slice(&[kind, flags]);
     output.extend_from_slice(&stream);
-    output.extend_from_slice(payload);
+    for part in payload {
+        output.extend_from_slice(part);
+    }
 }
 
 #[cfg(test)]

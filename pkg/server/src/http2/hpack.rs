@@ -2,6 +2,7 @@
 //! which contained them.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::huffman;
@@ -31,9 +32,6 @@ pub(crate) fn field_size(name: &[u8], value: &[u8]) -> usize {
     name.len().saturating_add(value.len()).saturating_add(ENTRY_BYTES)
 }
 
-/// Receiver of decoded fields: name and value.
-type FieldSink<'f> = dyn FnMut(&[u8], &[u8]) + 'f;
-
 /// Dynamic table of a connection.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -50,23 +48,15 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Applies a block to the table, without decoding the fields that do not change it.
-    ///
-    /// # Errors
-    /// The block is invalid.
-    pub(crate) fn record(&mut self, block: &[u8]) -> Result<(), BlockError> {
-        self.walk(block, None)
-    }
-
-    /// Decodes a block.
+    /// Decodes a block and applies it to the table.
     ///
     /// # Errors
     /// The block is invalid. Some fields may have been passed on.
-    pub(crate) fn decode(&mut self, block: &[u8], sink: &mut FieldSink<'_>) -> Result<(), BlockError> {
-        self.walk(block, Some(sink))
-    }
-
-    fn walk(&mut self, block: &[u8], mut sink: Option<&mut FieldSink<'_>>) -> Result<(), BlockError> {
+    pub(crate) fn decode(
+        &mut self,
+        block: &[u8],
+        mut sink: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), BlockError> {
         let mut reader = Reader { rest: block };
         let mut has_fields = false;
         while let Some(entry) = reader.entry()? {
@@ -80,24 +70,20 @@ impl Table {
                 }
                 Entry::Indexed(index) => {
                     let (name, value) = self.field(index)?;
-                    if let Some(sink) = &mut sink {
-                        sink(name, value);
-                    }
+                    sink(name, value);
                 }
-                Entry::Literal { name, value, added } if added || sink.is_some() => {
+                Entry::Literal { name, value, added } => {
                     let name = match name {
-                        Name::Index(index) => self.field(index)?.0.into(),
+                        Name::Index(index) => Cow::Borrowed(self.field(index)?.0),
                         Name::Text(text) => text.decode()?,
                     };
                     let value = value.decode()?;
-                    if let Some(sink) = &mut sink {
-                        sink(&name, &value);
-                    }
+                    sink(&name, &value);
                     if added {
-                        self.add(Field { name, value });
+                        let field = Field { name: name.into(), value: value.into() };
+                        self.add(field);
                     }
                 }
-                Entry::Literal { .. } => {}
             }
             has_fields = true;
         }
@@ -153,15 +139,15 @@ struct Text<'b> {
     bytes: &'b [u8],
 }
 
-impl Text<'_> {
-    fn decode(&self) -> Result<Box<[u8]>, BlockError> {
+impl<'b> Text<'b> {
+    fn decode(&self) -> Result<Cow<'b, [u8]>, BlockError> {
         if !self.huffman {
-            return Ok(self.bytes.into());
+            return Ok(Cow::Borrowed(self.bytes));
         }
         // The shortest code has 5 bits.
         let mut text = Vec::with_capacity(self.bytes.len().saturating_mul(8) / 5);
         huffman::decode(self.bytes, &mut text).ok_or(BlockError)?;
-        Ok(text.into())
+        Ok(Cow::Owned(text))
     }
 }
 

@@ -83,10 +83,12 @@ fn http2(requests: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn http1_connection_retains_no_large_head() {
+async fn http1_connection_retains_no_head() {
     retained(Protocol::Http1, http1(WATCH, "")).await;
     let small = retained(Protocol::Http1, http1(WATCH, "")).await;
     for head in [
+        http1(WATCH, &format!("X: {}\r\n", "x".repeat(4000))),
+        http1(WATCH, &format!("X: {}\r\n", "x".repeat(8100))),
         http1(WATCH, &format!("X: {}\r\n", "x".repeat(LARGE))),
         http1(
             WATCH,
@@ -101,22 +103,34 @@ async fn http1_connection_retains_no_large_head() {
 }
 
 #[tokio::test]
-async fn http2_connection_retains_no_large_head() {
+async fn http2_connection_retains_no_head() {
     let watch = watch_block();
     let small = http2(&[request(1, &watch)]);
     retained(Protocol::Http2, small.clone()).await;
     let small = retained(Protocol::Http2, small).await;
-    let plain = [watch.clone(), field(0, "x", &[b'x'; LARGE], 0)].concat();
+    let large = |size| [watch.clone(), field(0, "x", &vec![b'x'; size], 0)].concat();
     // Five zero bytes are the code of eight zeros.
     let huffman = [watch.clone(), field(0, "x", &[0; LARGE / 8 * 5], 0x80)].concat();
     // Pseudo-headers after other fields are invalid, but become entries of the table.
-    let entries = (0..10).map(|number| {
-        let authority = field(0x40, ":authority", format!("x{number}").as_bytes(), 0);
-        request(2 * number + 1, &[watch.clone(), field(0, "x", &[b'x'; LARGE], 0), authority].concat())
-    });
-    let entries: Vec<_> = entries.chain([request(21, &watch)]).collect();
-    for requests in [vec![request(1, &plain)], vec![request(1, &huffman)], entries] {
+    let entries = |size, count| -> Vec<_> {
+        let entries = (0..count).map(|number| {
+            let authority = field(0x40, ":authority", format!("x{number}").as_bytes(), 0);
+            request(2 * number + 1, &[large(size), authority].concat())
+        });
+        entries.chain([request(2 * count + 1, &watch)]).collect()
+    };
+    let mut heads = vec![vec![request(1, &huffman)], entries(LARGE, 10), entries(8000, 100)];
+    heads.extend([4000, 8100, 12_000, 16_200, 20_000, LARGE].map(|size| vec![request(1, &large(size))]));
+    for requests in heads {
         let more = retained(Protocol::Http2, http2(&requests)).await - small;
         assert!(more <= RETAINED_BYTES_MAX, "{more} bytes");
     }
+}
+
+#[tokio::test]
+async fn malformed_head_affects_only_its_stream() {
+    let malformed = [watch_block(), field(0, "Capital", b"x", 0)].concat();
+    let requests = [request(1, &malformed), request(3, &watch_block())];
+    // Waits for the initial state of the watch, and fails if the connection ends.
+    retained(Protocol::Http2, http2(&requests)).await;
 }
