@@ -131,16 +131,18 @@ impl Engine<'_> {
             Error::Failed(format!("failed to create typed live object ({}): {error}", self.name(live)))
         })?;
 
-        match self.merge(live, patch, managed.clone(), options) {
+        // Only a conflict needs the managers again, and a forced apply has none.
+        let before = if options.force { Managed::default() } else { managed.clone() };
+        match self.merge(live, patch, managed, options) {
             Ok(applied) => Ok(applied),
             Err(ApplyError::Failed(error)) => Err(error.into()),
             Err(ApplyError::Conflicts(conflicts)) => {
                 let conflicts = self.remaining_conflicts(live, ty, conflicts.0, options.manager);
                 let Some(patch) = again.filter(|_| conflicts.is_empty()) else {
-                    return Err(Error::Status(conflict::status(&conflicts, &managed)));
+                    return Err(Error::Status(conflict::status(&conflicts, &before)));
                 };
                 let forced = ApplyOptions { force: true, ..options };
-                self.merge(live, patch.clone(), managed, forced).map_err(|error| match error {
+                self.merge(live, patch.clone(), before, forced).map_err(|error| match error {
                     ApplyError::Failed(error) => error.into(),
                     ApplyError::Conflicts(_) => Error::Failed("a forced apply has conflicts".to_owned()),
                 })

@@ -1,7 +1,19 @@
-//! Entries for tests.
+//! Entries for tests, and their memory.
 
 use apimachinery::time::UnixTime;
 use jsontree::{Value, json};
+use tikv_jemalloc_ctl::thread::allocatedp;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Returns the number of bytes that a call allocates, including those that it frees.
+pub(crate) fn allocated<T>(call: impl FnOnce() -> T) -> u64 {
+    let counter = allocatedp::read().unwrap();
+    let before = counter.get();
+    drop(call());
+    counter.get() - before
+}
 
 /// Returns 2026-01-01T00:00:00Z plus `seconds`.
 pub(crate) fn at(seconds: i64) -> UnixTime {

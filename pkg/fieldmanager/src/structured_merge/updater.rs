@@ -134,7 +134,13 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
                 .prune(merged, version, &managers, manager, &last)
                 .map_err(|error| UpdateError::new(format!("failed to prune fields: {error}")))?,
         };
-        let changes = self.changes(live, &new, version, &mut managers, manager)?;
+        // Changes affect only other managers. Without any, the comparison would be a second set of all fields.
+        let has_others = managers.len() > 1;
+        let changes = if has_others {
+            self.changes(live, &new, version, &mut managers, manager)?
+        } else {
+            Changes::new()
+        };
         if !force {
             check_conflicts(&changes, &managers, manager)?;
         }

@@ -3,7 +3,7 @@
 use jsontree::Value;
 
 use super::error::Errors;
-use super::items::{ItemKey, Keyer};
+use super::items::{Item, Keyed, Keyer, Scalar};
 use super::validate::{UNDECLARED, mismatch};
 use super::{items_of, members};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
@@ -47,7 +47,7 @@ fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors
             match right {
                 // The items become part of the result unchanged.
                 Value::Array(items) if a.is_empty() => {
-                    Index::new(a, &items, &list)?;
+                    check_keys(&items, &list)?;
                     Ok(Some(Value::Array(items)))
                 }
                 right => lists(a, items_of(Some(&right)), &list),
@@ -94,6 +94,27 @@ fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>
     Ok((!merged.is_empty()).then_some(Value::Object(merged)))
 }
 
+/// Fails if an item has no key, or the key of another item. Takes less memory than an [`Index`].
+fn check_keys(items: &[Value], list: &List) -> Result<(), Errors> {
+    let keyer = Keyer::of(list);
+    match list.items {
+        Items::Set => check_sorted::<Scalar>(&keyer.sorted(items)?, &keyer),
+        _ => check_sorted::<Keyed>(&keyer.sorted(items)?, &keyer),
+    }
+}
+
+fn check_sorted<'v, T: Item<'v>>(sorted: &[T], keyer: &Keyer<'_>) -> Result<(), Errors> {
+    let mut errors = Errors::default();
+    for pair in sorted.windows(2) {
+        if let [previous, item] = pair
+            && item.order(previous).is_eq()
+        {
+            errors.push(format!("duplicate entries for key {}", item.element(keyer)));
+        }
+    }
+    errors.result()
+}
+
 /// The items of both lists; items with the same key have the same number.
 struct Index<'v> {
     /// The number of each item, by position.
@@ -107,14 +128,27 @@ struct Index<'v> {
 static NULL: Value = Value::Null;
 
 impl<'v> Index<'v> {
-    fn new(left: &'v [Value], right: &'v [Value], list: &List) -> Result<Self, Errors> {
+    fn of(left: &'v [Value], right: &'v [Value], list: &List) -> Result<Self, Errors> {
+        match list.items {
+            Items::Set => Index::new::<Scalar>(left, right, &Keyer::of(list)),
+            _ => Index::new::<Keyed>(left, right, &Keyer::of(list)),
+        }
+    }
+
+    fn new<'k, T: Item<'k>>(
+        left: &'v [Value],
+        right: &'v [Value],
+        keyer: &'k Keyer<'_>,
+    ) -> Result<Self, Errors>
+    where
+        'v: 'k,
+    {
         let mut errors = Errors::default();
-        let keyer = Keyer::of(list);
-        let right_keys = keys(right, &keyer, &mut errors);
-        let left_keys = keys(left, &keyer, &mut errors);
-        let mut sorted: Vec<&ItemKey> = right_keys.iter().chain(&left_keys).collect();
-        sorted.sort();
-        sorted.dedup();
+        let right_keys: Vec<T> = keys(right, keyer, &mut errors);
+        let left_keys: Vec<T> = keys(left, keyer, &mut errors);
+        let mut sorted: Vec<&T> = right_keys.iter().chain(&left_keys).collect();
+        sorted.sort_by(|a, b| a.order(b));
+        sorted.dedup_by(|a, b| a.order(b).is_eq());
         let mut index = Index {
             left: numbers(&left_keys, &sorted),
             right: numbers(&right_keys, &sorted),
@@ -124,7 +158,7 @@ impl<'v> Index<'v> {
         for ((number, item), key) in index.right.iter().zip(right).zip(&right_keys) {
             match index.right_items.get_mut(*number) {
                 Some(slot @ None) => *slot = Some(item),
-                _ => errors.push(format!("duplicate entries for key {}", keyer.element(key))),
+                _ => errors.push(format!("duplicate entries for key {}", key.element(keyer))),
             }
         }
         for (number, item) in index.left.iter().zip(left) {
@@ -145,16 +179,16 @@ impl<'v> Index<'v> {
 }
 
 /// The position of each key among the sorted keys of both lists.
-fn numbers<'v>(keys: &[ItemKey<'v>], sorted: &[&ItemKey<'v>]) -> Vec<usize> {
-    let number = |key: &ItemKey<'v>| sorted.binary_search_by(|other| (*other).cmp(key)).unwrap_or_default();
+fn numbers<'v, T: Item<'v>>(keys: &[T], sorted: &[&T]) -> Vec<usize> {
+    let number = |key: &T| sorted.binary_search_by(|other| other.order(key)).unwrap_or_default();
     keys.iter().map(number).collect()
 }
 
-fn keys<'v>(items: &'v [Value], keyer: &'v Keyer<'_>, errors: &mut Errors) -> Vec<ItemKey<'v>> {
+fn keys<'v, T: Item<'v>>(items: &'v [Value], keyer: &'v Keyer<'_>, errors: &mut Errors) -> Vec<T> {
     let mut keys = Vec::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
         match keyer.key(item) {
-            Ok(key) => keys.push(key),
+            Ok(key) => keys.push(T::new(key, item)),
             Err(error) => errors.push(format!("element {at}: {error}")),
         }
     }
@@ -164,7 +198,7 @@ fn keys<'v>(items: &'v [Value], keyer: &'v Keyer<'_>, errors: &mut Errors) -> Ve
 /// Merges both lists in parallel. Left-only items are taken at their position. Between two shared items they
 /// are taken only after the first of these, by the order of the right list.
 fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, Errors> {
-    let index = Index::new(left, right, list)?;
+    let index = Index::of(left, right, list)?;
     let mut merged = Vec::with_capacity(left.len().max(right.len()));
     let mut add = |left: Option<&Value>, right: Option<&Value>| {
         // Upstream drops the errors of items.

@@ -4,7 +4,7 @@ use jsontree::Value;
 
 use super::error::Errors;
 use super::go_syntax::{Plain, Sharp, type_name};
-use super::items::Keyer;
+use super::items::{self, Item, Keyer};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, TypeRef};
 use schema::object::Object;
 
@@ -83,9 +83,10 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
         return;
     }
     let keyer = Keyer::of(list);
-    let repeated = match duplicates {
-        Duplicates::Allow => Vec::new(),
-        Duplicates::Reject => repeated(items, &keyer),
+    let repeated = match (duplicates, list.items) {
+        (Duplicates::Allow, _) => Vec::new(),
+        (Duplicates::Reject, Items::Set) => repeated::<items::Scalar>(items, &keyer),
+        (Duplicates::Reject, _) => repeated::<items::Keyed>(items, &keyer),
     };
     for (at, item) in items.iter().enumerate() {
         let key = match keyer.key(item) {
@@ -105,14 +106,16 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
 }
 
 /// For each item, true if an earlier item has the same key. The result ends at the first item without a key.
-fn repeated(items: &[Value], keyer: &Keyer<'_>) -> Vec<bool> {
-    let keyed = items.iter().map_while(|item| keyer.key(item).ok()).enumerate();
-    let mut keyed: Vec<_> = keyed.map(|(at, key)| (key, at)).collect();
+fn repeated<'v, T: Item<'v>>(items: &'v [Value], keyer: &'v Keyer<'_>) -> Vec<bool> {
+    let with_keys = items.iter().map_while(|item| Some(T::new(keyer.key(item).ok()?, item))).enumerate();
+    let mut keyed = Vec::with_capacity(items.len());
+    keyed.extend(with_keys.map(|(at, item)| (item, at)));
     let mut repeated = vec![false; keyed.len()];
-    keyed.sort();
+    // Sorts in place, because the list may be long.
+    keyed.sort_unstable_by(|(a, a_at), (b, b_at)| a.order(b).then(a_at.cmp(b_at)));
     for pair in keyed.windows(2) {
-        if let [(previous, _), (key, at)] = pair
-            && previous == key
+        if let [(previous, _), (item, at)] = pair
+            && item.order(previous).is_eq()
             && let Some(slot) = repeated.get_mut(*at)
         {
             *slot = true;

@@ -10,6 +10,7 @@ use super::*;
 use schema::builtin;
 
 mod laws;
+mod memory;
 
 /// The versions `v1` and `v2`, which differ only in the filter of `v2`.
 struct Versions {
