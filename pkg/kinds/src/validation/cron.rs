@@ -34,8 +34,8 @@ pub(crate) enum ScheduleError {
     OnlyZone,
     #[error("provided bad location {zone}: {detail}")]
     Zone { zone: String, detail: String },
-    #[error("expected exactly 5 fields, found {}: [{}]", .0.len(), .0.join(" "))]
-    Columns(Vec<String>),
+    #[error("expected exactly 5 fields, found {count}: [{columns}]")]
+    Columns { count: usize, columns: String },
     #[error("unrecognized descriptor: {0}")]
     Descriptor(String),
     #[error("failed to parse duration {descriptor}: {source}")]
@@ -78,12 +78,18 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
     if rest.starts_with('@') {
         return descriptor(rest);
     }
-    let columns: Vec<&str> = rest.split_whitespace().collect();
-    if columns.len() != COLUMNS.len() {
-        return Err(ScheduleError::Columns(columns.into_iter().map(str::to_owned).collect()));
+    // A hostile schedule has more than a million columns.
+    let columns = || rest.split_whitespace();
+    let count = columns().count();
+    if count != COLUMNS.len() {
+        let mut text = String::with_capacity(rest.len());
+        for (number, column) in columns().enumerate() {
+            text.push_str(if number == 0 { "" } else { " " });
+            text.push_str(column);
+        }
+        return Err(ScheduleError::Columns { count, columns: text });
     }
-    let ranges =
-        columns.iter().zip(&COLUMNS).flat_map(|(text, column)| text.split(',').map(move |r| (r, column)));
+    let ranges = columns().zip(&COLUMNS).flat_map(|(text, column)| text.split(',').map(move |r| (r, column)));
     ranges.filter(|(range, _)| !range.is_empty()).try_for_each(|(range, column)| column.check(range))
 }
 
