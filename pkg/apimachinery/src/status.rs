@@ -6,7 +6,7 @@ mod reason;
 
 use serde::Serialize;
 
-use crate::field::ErrorList;
+use crate::field::{ErrorList, LIST_BYTES_MAX};
 use crate::go_quote::quote;
 use crate::gvk::{GroupKind, GroupResource};
 
@@ -92,19 +92,25 @@ fn is_zero_code(n: &u16) -> bool {
     *n == 0
 }
 
+/// Maximum size of a message in bytes: more than the largest list of field errors. Errors of decoders contain the client's
+/// values, some of them twice.
+const MESSAGE_BYTES_MAX: usize = LIST_BYTES_MAX + LIST_BYTES_MAX / 2;
+
 /// Text of a Conflict for a stale `resourceVersion`.
 pub const OPTIMISTIC_LOCK: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 impl Status {
-    /// Error with a code, a reason and a text, without details.
+    /// Error with a code, a reason and a text, without details. A text above 1.5 MiB is cut.
     pub fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
         Status {
             kind: "Status",
             api_version: "v1",
             metadata: ListMeta::default(),
             status: "Failure",
-            message: message.into(),
+            message,
             reason,
             details: None,
             code,
@@ -313,3 +319,14 @@ impl std::fmt::Display for Status {
 }
 
 impl std::error::Error for Status {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_message_is_cut() {
+        let status = Status::bad_request("é".repeat(MESSAGE_BYTES_MAX));
+        assert_eq!(status.message, "é".repeat(MESSAGE_BYTES_MAX / 2));
+    }
+}
