@@ -34,7 +34,7 @@ impl ContentReport {
             *self.remaining.entry(resource).or_default() += count;
         }
         for (finalizer, count) in other.finalizers {
-            *self.finalizers.entry(finalizer).or_default() += count;
+            self.add_finalizers(&finalizer, count);
         }
         other.errors.iter().for_each(|error| self.add_error(error));
         self.discovery_error = self.discovery_error.take().or(other.discovery_error);
@@ -42,10 +42,14 @@ impl ContentReport {
 
     /// Counts a remaining object with this finalizer.
     pub(super) fn add_finalizer(&mut self, finalizer: &str) {
-        let known = self.finalizers.contains_key(finalizer);
-        if known || self.finalizers.len() < ENTRIES_MAX {
-            let count = self.finalizers.entry(ForeignText::new(finalizer).into()).or_default();
-            *count = count.saturating_add(1);
+        self.add_finalizers(finalizer, 1);
+    }
+
+    fn add_finalizers(&mut self, finalizer: &str, count: usize) {
+        let finalizer = ForeignText::new(finalizer);
+        if self.finalizers.len() < ENTRIES_MAX || self.finalizers.contains_key(finalizer.as_str()) {
+            let total = self.finalizers.entry(finalizer.into()).or_default();
+            *total = total.saturating_add(count);
         }
     }
 
@@ -266,8 +270,12 @@ mod tests {
             report.add_finalizer(&format!("example.com/{number}-{}", "f".repeat(300)));
             report.add_error(&"e".repeat(5000));
         }
+        let mut merged = ContentReport::default();
+        merged.add_finalizer("example.com/other");
+        merged.merge(report);
+        assert_eq!(merged.finalizers.len(), ENTRIES_MAX);
         let mut namespace = object(json!({"metadata": {"name": "n"}}));
-        assert!(set_conditions(&mut namespace, &report, "t1"));
+        assert!(set_conditions(&mut namespace, &merged, "t1"));
         let sizes: Vec<_> = true_conditions(&namespace).iter().map(|(_, message)| message.len()).collect();
         assert_eq!(sizes, [MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX]);
     }
