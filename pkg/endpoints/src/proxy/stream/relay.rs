@@ -174,11 +174,10 @@ pub(super) async fn relay<C, K>(
         if translator.has_ended() {
             return;
         }
-        let reads_kubelet = accepts_kubelet(out) && kubelet.receiver.has_capacity();
-        let reads_client = accepts_client(out) && client.receiver.has_capacity();
         tokio::select! {
-            () = kubelet.receiver.receive(), if reads_kubelet => {}
-            () = client.receiver.receive(), if reads_client => {}
+            // Also while the output is full, to notice the end of a connection.
+            () = kubelet.receiver.receive(), if kubelet.receiver.has_capacity() => {}
+            () = client.receiver.receive(), if client.receiver.has_capacity() => {}
             () = kubelet.sender.send(&mut out.kubelet), if kubelet.sender.has_work(&out.kubelet) => {}
             () = client.sender.send(&mut out.client), if client.sender.has_work(&out.client) => {}
             _ = ticks.tick() => translator.on_tick(out),
@@ -322,6 +321,15 @@ mod tests {
         kubelet.read_to_end(&mut received).await.unwrap();
         task.await.unwrap();
         assert_eq!(received, b"");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_ends_the_relay_while_the_kubelet_reads_nothing() {
+        let Relayed { mut client, kubelet, task, .. } = relayed();
+        client.write_all(&[b'x'; 1000]).await.unwrap();
+        drop(client);
+        timeout(2 * CLOSE_TIMEOUT, task).await.unwrap().unwrap();
+        drop(kubelet);
     }
 
     #[tokio::test]
