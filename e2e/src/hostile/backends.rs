@@ -1,7 +1,7 @@
 //! Hostile responses of admission webhooks, conversion webhooks and aggregated servers.
 //!
 //! The model: the server stays ready, a rejection has at most [`STATUS_BYTES_MAX`], a request takes at most
-//! [`MEMORY_MAX`], and only a failed webhook call is a 500, as upstream's.
+//! [`MEMORY_MAX`], and only a failed webhook call or its invalid patch is a 500, as upstream's.
 
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ const STATUS_BYTES_MAX: u64 = 64 << 10;
 /// Maximum memory of a request in bytes: a largest response exists as bytes, and as a tree.
 const MEMORY_MAX: u64 = BODY_BYTES_MAX as u64 * 8;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Texts of 500 responses that upstream sends too: of a failed call, and of a webhook's patch that does not apply or has an
+/// invalid result (`mutating/dispatcher.go`). The nesting limit is Mainstay's.
+const WEBHOOK_ERRORS: [&str; 4] =
+    ["webhook", "operation does not apply", "json: cannot unmarshal", "nested deeper than"];
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/hostile/configmaps?dryRun=All";
@@ -144,7 +149,8 @@ async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, V
     // The responses of an aggregated server pass through, with their codes, lengths and failures.
     let (Call::Admission(_) | Call::Converted(_)) = call else { return Ok(peak) };
     let response = response?;
-    if response.panicked() || (response.code == 500 && !response.text.contains("webhook")) {
+    let is_expected = WEBHOOK_ERRORS.iter().any(|error| response.text.contains(error));
+    if response.panicked() || (response.code == 500 && !is_expected) {
         return Err(response.shown().into());
     }
     if response.code >= 400 && response.bytes > STATUS_BYTES_MAX {

@@ -123,7 +123,9 @@ pub async fn make_bases(client: &Client) -> BTreeSet<String> {
     for (row, path) in rows {
         let case = Case { row, path, attack: ATTACKS[0], form: Form::Json };
         let path = collection(&case);
-        let body = format!("{{\"metadata\":{{\"name\":\"{BASE}\"}}}}").into_bytes();
+        // The annotation has an owner, which matters to apply.
+        let body =
+            format!("{{\"metadata\":{{\"name\":\"{BASE}\",\"annotations\":{{\"a\":\"b\"}}}}}}").into_bytes();
         let request = Request::post(&path).header("content-type", case.form.media_type());
         let response = client.send(request.body(Body::from(body)).expect("a request")).await;
         if response.is_ok_and(|response| response.status() == 201) {
@@ -223,6 +225,7 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
     let query = "dryRun=All&fieldManager=hostile";
     let (method, uri) = match case.form {
         Form::Apply => (Method::PATCH, format!("{path}/hostile?{query}&force=true")),
+        Form::ApplyExisting => (Method::PATCH, format!("{path}/{BASE}?{query}&force=true")),
         form if form.patches() => (Method::PATCH, format!("{path}/{BASE}?{query}")),
         _ => (Method::POST, format!("{path}?{query}")),
     };

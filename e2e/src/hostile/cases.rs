@@ -19,6 +19,10 @@ pub enum Attack {
     Deepest,
     /// The longest text that fits.
     Longest,
+    /// A text of as many words as fit.
+    Words,
+    /// A text of as many parts between commas as fit.
+    Commas,
     /// As many elements as fit, with every member invalid.
     Errors,
 }
@@ -36,19 +40,29 @@ pub enum Form {
     Protobuf,
     /// Server-side apply of a new object.
     Apply,
+    /// Server-side apply to an object with another manager.
+    ApplyExisting,
     JsonPatch,
     MergePatch,
     StrategicMergePatch,
 }
 
-pub const ATTACKS: [Attack; 5] =
-    [Attack::Empties, Attack::Distinct, Attack::Deepest, Attack::Longest, Attack::Errors];
-pub const FORMS: [Form; 8] = [
+pub const ATTACKS: [Attack; 7] = [
+    Attack::Empties,
+    Attack::Distinct,
+    Attack::Deepest,
+    Attack::Longest,
+    Attack::Words,
+    Attack::Commas,
+    Attack::Errors,
+];
+pub const FORMS: [Form; 9] = [
     Form::Json,
     Form::Yaml,
     Form::Cbor,
     Form::Protobuf,
     Form::Apply,
+    Form::ApplyExisting,
     Form::JsonPatch,
     Form::MergePatch,
     Form::StrategicMergePatch,
@@ -67,7 +81,8 @@ pub struct Case {
 impl Form {
     /// Returns true if it changes an existing object.
     pub fn patches(self) -> bool {
-        matches!(self, Form::JsonPatch | Form::MergePatch | Form::StrategicMergePatch)
+        let patching = [Form::ApplyExisting, Form::JsonPatch, Form::MergePatch, Form::StrategicMergePatch];
+        patching.contains(&self)
     }
 
     pub fn media_type(self) -> &'static str {
@@ -76,7 +91,7 @@ impl Form {
             Form::Yaml => "application/yaml",
             Form::Cbor => "application/cbor",
             Form::Protobuf => "application/vnd.kubernetes.protobuf",
-            Form::Apply => "application/apply-patch+yaml",
+            Form::Apply | Form::ApplyExisting => "application/apply-patch+yaml",
             Form::JsonPatch => "application/json-patch+json",
             Form::MergePatch => "application/merge-patch+json",
             Form::StrategicMergePatch => "application/strategic-merge-patch+json",
@@ -85,7 +100,7 @@ impl Form {
 }
 
 /// Bodies that caused problems before, as kind, member and attack. They are tried in every form.
-const KNOWN: [(&str, &str, &str, Attack); 14] = [
+const KNOWN: [(&str, &str, &str, Attack); 16] = [
     ("v1", "Pod", "spec.containers", Attack::Empties),
     ("v1", "Pod", "spec.containers.env", Attack::Empties),
     ("v1", "Pod", "metadata.labels", Attack::Errors),
@@ -93,11 +108,13 @@ const KNOWN: [(&str, &str, &str, Attack); 14] = [
     ("v1", "ConfigMap", "metadata.ownerReferences", Attack::Errors),
     ("v1", "ConfigMap", "metadata.finalizers", Attack::Empties),
     ("v1", "ConfigMap", "data", Attack::Errors),
+    ("v1", "PodTemplate", "metadata.finalizers", Attack::Distinct),
     ("v1", "Service", "spec.ports", Attack::Distinct),
     ("networking.k8s.io/v1", "NetworkPolicy", "spec.ingress.from", Attack::Empties),
     ("apps/v1", "Deployment", "spec.template.spec.volumes", Attack::Distinct),
     ("v1", "ReplicationController", "spec.template.metadata.labels", Attack::Distinct),
     ("v1", "ResourceQuota", "spec.scopes", Attack::Distinct),
+    ("batch/v1", "CronJob", "spec.schedule", Attack::Words),
     ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", "spec.variables", Attack::Errors),
     (
         "admissionregistration.k8s.io/v1",
@@ -174,7 +191,9 @@ impl Case {
         let fits = match self.attack {
             Attack::Empties | Attack::Distinct | Attack::Errors => many,
             Attack::Deepest => true,
-            Attack::Longest => matches!(last.ty, Type::String | Type::Message(_)),
+            Attack::Longest | Attack::Words | Attack::Commas => {
+                matches!(last.ty, Type::String | Type::Message(_))
+            }
         };
         let on_wire =
             self.path.iter().all(|field| field.number != 0) && !self.row.message.wire_name.is_empty();
@@ -194,6 +213,8 @@ impl Case {
                 return self.write(name, Node::Deep(levels));
             }
             Attack::Longest => return self.write(name, Node::Text("x".repeat(bytes))),
+            Attack::Words => return self.write(name, Node::Text("0 ".repeat(bytes / 2))),
+            Attack::Commas => return self.write(name, Node::Text("0,".repeat(bytes / 2))),
         };
         let distinct = self.attack != Attack::Empties;
         let many = |count| Node::Many { count, distinct, element: Box::new(element.clone()) };
