@@ -1,5 +1,4 @@
-//! Fuzzes the filter for HTTP/2 header blocks with frames of arbitrary bytes. The first byte sets the size of the pieces in
-//! which they arrive.
+//! Fuzzes the filter for HTTP/2 header blocks with frames of arbitrary bytes. The first byte sets the size of the input's pieces.
 //!
 //! Invariants: no panic; the output is the same for every piece size; the filter leaves its output unchanged if it gets it as
 //! its input.

@@ -365,7 +365,7 @@ fn is_name_byte(byte: u8) -> bool {
 }
 
 fn is_value_byte(byte: u8) -> bool {
-    (byte >= b' ') & (byte != 0x7f) | (byte == b'\t')
+    ((byte >= b' ') & (byte != 0x7f)) | (byte == b'\t')
 }
 
 /// Appends a frame. Its payload is in parts.
