@@ -244,9 +244,20 @@ impl Server {
     /// # Panics
     /// It does not run.
     pub fn memory_bytes(&mut self) -> u64 {
-        let process = self.process.as_mut().expect("the server runs");
-        let status = std::fs::read_to_string(format!("/proc/{}/status", process.child().id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
+        self.memory_status("VmRSS:")
+    }
+
+    /// Returns the peak of the resident memory of the process in bytes.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn memory_peak_bytes(&mut self) -> u64 {
+        self.memory_status("VmHWM:")
+    }
+
+    fn memory_status(&mut self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a process has memory");
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 

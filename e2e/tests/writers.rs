@@ -1,5 +1,6 @@
 //! Many concurrent writers of one object, on each store. Acknowledged writes are present and rejected ones
-//! are absent. A write whose client disconnected is present completely or not at all.
+//! are absent. A write whose client disconnected is present completely or not at all. Concurrent writes of
+//! large objects by one user wait for each other, and none is rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -13,9 +14,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-e2e::on_both_stores!(many_writers_of_one_object_lose_no_update);
+e2e::on_both_stores!(many_writers_of_one_object_lose_no_update, concurrent_large_writes_all_succeed);
 
 const WRITERS: u64 = 64;
+/// Size of a large object in bytes, above that of writes in the CPU pool.
+const LARGE_BYTES: usize = 50_000;
+/// Memory limit in bytes. All large objects of one test at once would exceed it.
+const MEMORY_LIMIT: u64 = 160 << 20;
 /// Rounds of each writer.
 const ROUNDS: u64 = 2;
 const SEEDS: [u64; 3] = [1, 2, 3];
@@ -199,4 +204,40 @@ fn verify(seed: u64, results: &WriteResults, object: &Value) {
     assert_eq!(object["data"]["n"], results.increments.to_string(), "seed {seed}: the increments");
     let distinct: BTreeSet<&String> = results.revisions.iter().collect();
     assert_eq!(distinct.len(), results.revisions.len(), "seed {seed}: every write has a revision of its own");
+}
+
+fn concurrent_large_writes_all_succeed(server: &Server) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async { write_large_objects(&server.client().await, LARGE_BYTES).await });
+}
+
+#[tokio::test]
+async fn concurrent_large_writes_stay_within_memory_limit() {
+    let mut server = Server::start_flagged(&[&format!("--memory-limit={MEMORY_LIMIT}")]);
+    write_large_objects(&server.client().await, 5 * LARGE_BYTES).await;
+    let peak = server.memory_peak_bytes();
+    assert!(peak < MEMORY_LIMIT, "{peak}");
+}
+
+/// Creates objects of this size concurrently, then patches them. All writes must succeed.
+async fn write_large_objects(client: &Client, bytes: usize) {
+    let filler = "x".repeat(bytes);
+    let creation = |n| {
+        let object = json!({"metadata": {"name": format!("large-{n}")}, "data": {"filler": &filler}});
+        write_large(client, Method::POST, CONFIG_MAPS.to_owned(), object)
+    };
+    let patch = |n| {
+        let object = json!({"metadata": {"labels": {"changed": "true"}}});
+        write_large(client, Method::PATCH, format!("{CONFIG_MAPS}/large-{n}"), object)
+    };
+    let created = timeout(LIMIT, join_all((0..WRITERS).map(creation))).await.expect("in time");
+    assert_eq!(created, vec![201; created.len()]);
+    let patched = timeout(LIMIT, join_all((0..WRITERS).map(patch))).await.expect("in time");
+    assert_eq!(patched, vec![200; patched.len()]);
+}
+
+/// Sends a write and returns its status code.
+async fn write_large(client: &Client, method: Method, path: String, body: Value) -> u16 {
+    let kind = if method == Method::PATCH { MERGE_PATCH } else { "application/json" };
+    Writer { client, path: &path, results: WriteResults::default() }.send(method, kind, &body).await.0
 }

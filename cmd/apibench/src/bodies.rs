@@ -17,8 +17,13 @@ pub(crate) fn node_of(i: u64, settings: &Settings) -> String {
 
 /// Returns a pod like a Deployment's: 2 KB as sent, about 5 KB as served with defaults and managed fields.
 pub(crate) fn pod(name: &str, app: u64, node: &str) -> String {
+    pod_of_variables(name, app, node, 12)
+}
+
+/// Returns such a pod with this number of environment variables, each of 140 bytes as served.
+pub(crate) fn pod_of_variables(name: &str, app: u64, node: &str, variables: u64) -> String {
     let mut env = String::new();
-    for i in 0..12 {
+    for i in 0..variables {
         let comma = if i == 0 { "" } else { "," };
         // Writing to a String cannot fail.
         let _ = write!(env, r#"{comma}{{"name":"VARIABLE_{i}","value":"some-configuration-value-{i}"}}"#);
@@ -42,6 +47,18 @@ pub(crate) fn config_map(name: &str, value: &str) -> String {
     )
 }
 
+/// Returns a ConfigMap with a unique value and further keys of 64 bytes each.
+pub(crate) fn config_map_of_keys(name: &str, value: &str, keys: u64) -> String {
+    let mut data = String::new();
+    for i in 0..keys {
+        // Writing to a String cannot fail.
+        let _ = write!(data, r#","key-{i:06}":"a value of an application's settings {i:010}""#);
+    }
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"value":"{value}"{data}}}}}"#
+    )
+}
+
 /// 1000 bytes.
 pub(crate) fn filler() -> String {
     "x".repeat(1000)
@@ -57,7 +74,9 @@ mod tests {
         assert_eq!(pod.pointer("/metadata/labels/app").unwrap(), "app-7");
         assert_eq!(pod.pointer("/spec/nodeName").unwrap(), "node-3");
         assert_eq!(pod.pointer("/spec/containers/0/env").unwrap().as_array().unwrap().len(), 12);
-        let map: serde_json::Value = serde_json::from_str(&config_map("m", "v")).unwrap();
-        assert_eq!(map.pointer("/data/value").unwrap(), "v");
+        for map in [config_map("m", "v"), config_map_of_keys("m", "v", 3)] {
+            let map: serde_json::Value = serde_json::from_str(&map).unwrap();
+            assert_eq!(map.pointer("/data/value").unwrap(), "v");
+        }
     }
 }

@@ -41,9 +41,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let args = Args::parse();
     if args.workloads.iter().any(|name| name == "list") {
-        for workload in workload::all() {
+        for workload in workload::all().iter().filter(|workload| !workload::is_large(workload.name())) {
             println!("{:<22} {}", workload.name(), workload.about());
         }
+        println!("{:<22} {}", workload::LARGE, workload::LARGE_ABOUT);
         return ExitCode::SUCCESS;
     }
     let finished = tokio::runtime::Runtime::new()

@@ -9,6 +9,7 @@ mod custom_objects;
 mod definitions;
 mod events;
 mod fairness;
+mod large;
 mod lists;
 mod objects;
 mod saturation;
@@ -80,16 +81,31 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(watchlist_storm::workloads());
     all.extend(custom_objects::workloads());
     all.extend(definitions::workloads());
+    all.extend(large::workloads());
     all
 }
 
 /// Names of workload families: the workloads whose names start with it and a dash.
-const FAMILIES: [&str; 1] = ["custom"];
+const FAMILIES: [&str; 2] = ["custom", LARGE];
+
+/// Family with a table of its own, which takes longer than all other workloads together. `all` does not select
+/// it. A size (`large-put-50k`) selects a part of it.
+pub(crate) const LARGE: &str = "large";
+
+/// Description of the family `large`.
+pub(crate) const LARGE_ABOUT: &str = "patches and PUTs of 4 to 250 KB by 1 to 256 writers; not in `all`";
 
 /// Returns true if a name on the command line selects a workload.
 fn is_selected(workload: &str, name: &str) -> bool {
-    let of_family = |rest: &str| FAMILIES.contains(&name) && rest.starts_with('-');
-    name == "all" || name == workload || workload.strip_prefix(name).is_some_and(of_family)
+    let is_family = FAMILIES.contains(&name) || is_large(name);
+    let of_family = |rest: &str| is_family && rest.starts_with('-');
+    let in_all = name == "all" && !is_large(workload);
+    in_all || name == workload || workload.strip_prefix(name).is_some_and(of_family)
+}
+
+/// True for a workload or a part of the family `large`.
+pub(crate) fn is_large(name: &str) -> bool {
+    name.strip_prefix(LARGE).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// Returns the workloads that `names` select, in the order of [`all`].

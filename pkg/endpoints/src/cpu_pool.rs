@@ -8,7 +8,8 @@
 //! The threads have a runtime of their own: while one task waits for the store or a webhook, others run. The
 //! server's runtime drives that I/O and the tasks that the work spawns. So no other request ever depends on a
 //! thread of the pool. The number of started tasks is bounded, because each holds its object in memory. The
-//! `queue` selects the next task.
+//! `queue` selects the next task. A task waits until a thread is free, for half of the remaining time of its
+//! request. It is rejected only if the queue is full or this wait is over.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -17,11 +18,12 @@ use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use apimachinery::status::Status;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability, Summary};
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 mod queue;
 
@@ -50,7 +52,7 @@ const REQUESTS: Family<Gauge, 1> = Family::gauge(
 const REJECTED: Family<Counter, 0> = Family::counter(
     Stability::Internal,
     "mainstay_heavy_requests_refused_total",
-    "Heavy requests refused because too many waited.",
+    "Heavy requests refused because too many waited, or because they waited too long.",
     [],
 );
 const WAITED: Family<Summary, 0> = Family::summary(
@@ -60,12 +62,34 @@ const WAITED: Family<Summary, 0> = Family::summary(
     [],
 );
 
-/// Error for a task that was not started because the queue is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+/// Maximum wait for the start of work, if the request has no earlier deadline.
+const START_WAIT_MAX: Duration = Duration::from_secs(30);
 
-impl From<Full> for Box<Status> {
-    fn from(_: Full) -> Self {
+/// Error for a task that was not started because the queue is full or its wait is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overloaded;
+
+/// Request for a start in the pool.
+#[derive(Debug, Clone, Copy)]
+pub struct StartRequest<'u> {
+    /// Name of the user, for fair turns.
+    pub user: &'u str,
+    /// Bytes that the request retains while it waits.
+    pub retained_bytes: u64,
+    /// End of the wait.
+    pub start_by: Instant,
+}
+
+/// Latest start of the work of a request: half of the time to its deadline, so that the other half remains
+/// for the work. The wait is at most [`START_WAIT_MAX`].
+pub fn latest_start(deadline: Option<std::time::Instant>) -> Instant {
+    let now = Instant::now();
+    let remaining = deadline.map(|deadline| Instant::from_std(deadline).saturating_duration_since(now));
+    now + remaining.map_or(START_WAIT_MAX, |remaining| (remaining / 2).min(START_WAIT_MAX))
+}
+
+impl From<Overloaded> for Box<Status> {
+    fn from(_: Overloaded) -> Self {
         Status::too_many_requests("Too many requests, please try again later.", 1).into()
     }
 }
@@ -113,35 +137,51 @@ impl CpuPool {
         })))
     }
 
+    /// Checks if a task of this user can start or wait, so that a request is rejected before its body is read.
+    ///
+    /// # Errors
+    /// [`Overloaded`]: the queue of this user or the whole queue is full.
+    pub fn check_room(&self, user: &str, retained_bytes: u64) -> Result<(), Overloaded> {
+        if self.0.queue.has_room(user, retained_bytes) {
+            return Ok(());
+        }
+        self.0.rejected.fetch_add(1, Relaxed);
+        Err(Overloaded)
+    }
+
     /// Runs a task for a user on a thread of the pool. Dropping the future removes a waiting task from the
     /// queue; a started task is completed. A task must not wait for another task of the pool. A panic of the
     /// task is propagated.
     ///
     /// # Errors
-    /// [`Full`]: the queue of this user or the whole queue is full.
+    /// [`Overloaded`]: the queue of this user or the whole queue is full, or the wait is over.
     pub async fn run<T: Send + 'static>(
         &self,
-        user: &str,
+        start: StartRequest<'_>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Full> {
+    ) -> Result<T, Overloaded> {
         let shared = &*self.0;
-        let Ok(mut place) = shared.queue.enqueue(user) else {
+        let Ok(mut place) = shared.queue.enqueue(start.user, start.retained_bytes) else {
             shared.rejected.fetch_add(1, Relaxed);
-            return Err(Full);
+            return Err(Overloaded);
         };
         let since = Instant::now();
-        place.wait_for_start().await;
+        let started = timeout_at(start.start_by, place.wait_for_start()).await;
         shared.waited(since);
+        if started.is_err() {
+            shared.rejected.fetch_add(1, Relaxed);
+            return Err(Overloaded);
+        }
         let runtime = shared.runtime.clone();
         let task = async move {
             let outcome = run_in_runtime(runtime, work).await;
             drop(place);
             outcome
         };
-        let task = shared.threads.as_ref().map(|threads| threads.spawn(task)).ok_or(Full)?;
+        let task = shared.threads.as_ref().map(|threads| threads.spawn(task)).ok_or(Overloaded)?;
         match task.await {
             Ok(outcome) => Ok(outcome),
-            Err(error) => error.try_into_panic().map_or(Err(Full), |panic| resume_unwind(panic)),
+            Err(error) => error.try_into_panic().map_or(Err(Overloaded), |panic| resume_unwind(panic)),
         }
     }
 

@@ -26,6 +26,12 @@ pub fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = Cow<
     headers.get_all(name).into_iter().map(of)
 }
 
+/// Returns the number of bytes of all names and values.
+pub fn total_bytes(headers: &HeaderMap) -> u64 {
+    let lengths = headers.iter().map(|(name, value)| name.as_str().len().saturating_add(value.len()));
+    u64::try_from(lengths.fold(0, usize::saturating_add)).unwrap_or(u64::MAX)
+}
+
 fn of(value: &HeaderValue) -> Cow<'_, str> {
     String::from_utf8_lossy(value.as_bytes())
 }

@@ -7,6 +7,7 @@ mod body;
 pub mod cpu_pool;
 mod deprecated_requests;
 pub mod discovery;
+pub mod fair_queue;
 mod handlers;
 pub mod header;
 pub mod negotiation;

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use api::resources::{Handle, Resource, StorageSpec};
 use apimachinery::status::{Reason, Status};
-use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use component_base::weakened::WeakenedDecisions;
 use futures::future::BoxFuture;
@@ -29,7 +28,7 @@ use schema::object::Object;
 use schema::table::Message;
 use schema::yaml;
 
-use crate::cpu_pool::CpuPool;
+use crate::cpu_pool::{CpuPool, StartRequest};
 use crate::negotiation::{self, Format, Formats, Offer, Representation, Transform};
 use crate::response::encode::{ResponseObject, Shape};
 use crate::response::table::TableRequest;
@@ -95,11 +94,11 @@ impl Responder<'_> {
     /// Runs `make` on a thread of the CPU pool.
     ///
     /// # Errors
-    /// 429 when the pool's queue is full, and the errors of `make`.
+    /// 429 when the pool's queue is full or the wait is over, and the errors of `make`.
     pub(crate) async fn respond_in_pool(
         &self,
         pool: &CpuPool,
-        user: &UserInfo,
+        start: StartRequest<'_>,
         make: impl for<'r> FnOnce(Responder<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {
         let endpoint = self.endpoint.clone();
@@ -130,7 +129,7 @@ impl Responder<'_> {
             })
             .await
         };
-        pool.run(&user.name, work).await?
+        pool.run(start, work).await?
     }
 
     fn outgoing(&self, code: u16, outgoing: &ResponseObject<'_>) -> Result<Response, Box<Status>> {

@@ -12,6 +12,8 @@ use registry::Target;
 
 use crate::api::Api;
 use crate::body;
+use crate::cpu_pool::{StartRequest, latest_start};
+use crate::header;
 use crate::negotiation::{self, Formats, Representation};
 use crate::response::Responder;
 use crate::response::table::{IncludeObject, TableRequest};
@@ -40,6 +42,15 @@ impl<'a> RequestScope<'a> {
     /// Returns the target of the request, for the registry.
     pub(crate) fn target(&self) -> Target<'_> {
         Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
+    }
+
+    /// Request for a start in the CPU pool.
+    pub(crate) fn pool_start(&self) -> StartRequest<'a> {
+        StartRequest {
+            user: &self.user.name,
+            retained_bytes: header::total_bytes(self.headers),
+            start_by: latest_start(self.context.deadline),
+        }
     }
 
     /// The object's name; empty for collections.

@@ -34,7 +34,7 @@ use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::features::Gate;
 use component_base::trace::Span;
-use endpoints::cpu_pool::CpuPool;
+use endpoints::cpu_pool::{CpuPool, latest_start};
 use endpoints::header;
 use endpoints::proxy::BackendResponse;
 use endpoints::routing::dispatch::{
@@ -63,6 +63,7 @@ use response_body::ResponseBody;
 pub use services::{ChainOptions, Services};
 use shutdown::{ActiveToken, reject_late};
 pub use trace::Traces;
+use write_size::{PoolWrite, SizedWrite};
 
 /// Handler chain with its active requests.
 pub struct Chain {
@@ -338,9 +339,11 @@ impl Chain {
         if is_of_api(&info.path) {
             observer.record_dispatch(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
-            let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
+            let start_by = latest_start(context.deadline);
+            let memory = self.options.memory.reserve(demand, &authorized.user().name, start_by).await;
+            let memory = memory.ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
-            return self.dispatch(request, LimitGuards { concurrency, memory }).await;
+            return self.dispatch(request, LimitGuards { concurrency, memory }, start_by).await;
         }
         let response = self.pages.handle(parts, body, context).await;
         Ok(DispatchedResponse { response, guards: LimitGuards { concurrency, ..LimitGuards::default() } })
@@ -383,11 +386,13 @@ impl Chain {
     ///
     /// A write runs in a separate task. Once it has started to write, it completes or times out, even if the
     /// client disconnects. Before that, the API may abort it when the client is gone. An expensive write
-    /// waits for its turn in the CPU pool. A forwarded request lasts as long as the connection.
+    /// waits for its turn in the CPU pool until `start_by`. A forwarded request lasts as long as the
+    /// connection.
     async fn dispatch(
         self: &Arc<Self>,
         mut request: Request,
         guards: LimitGuards,
+        start_by: Instant,
     ) -> Result<DispatchedResponse, Rejection> {
         let info = &request.context.info;
         let is_local_write = is_mutating(info) && !self.dispatch.is_forwarded(info);
@@ -398,27 +403,35 @@ impl Chain {
         let span = Span::current();
         let _client_guard = request.context.client.guard();
         request.body = guards.memory.reserve_received(request.body);
-        let (mut request, is_expensive) = write_size::is_expensive(request, &*dispatch).await;
-        request.body = guards.memory.reserve_for_processing(request.body);
-        let user = is_expensive.then(|| request.authorized.user().name.clone());
+        let SizedWrite { mut request, pool } =
+            SizedWrite::read(request, &*dispatch, &self.cpu_pool).await.map_err(Rejection::overloaded)?;
+        let object_bytes = pool.as_ref().map(PoolWrite::object_bytes);
+        if object_bytes.is_none() {
+            request.body = guards.memory.reserve_while_read(request.body);
+        }
         let work = async move {
+            if let Some(bytes) = object_bytes
+                && !guards.memory.reserve_processing(bytes).await
+            {
+                return Err(Rejection::TooMany { retry_after: 1 });
+            }
             let response = span.instrument(dispatch.dispatch(request)).await;
-            DispatchedResponse { response, guards }
+            Ok(DispatchedResponse { response, guards })
         };
         let work = timeout_at(deadline, work);
-        let outcome = match user {
-            Some(user) => {
+        let outcome = match pool {
+            Some(write) => {
                 let work = self.writes.track_future(work);
-                Ok(self.cpu_pool.run(&user, work).await.map_err(|_| Rejection::TooMany { retry_after: 1 })?)
+                Ok(self.cpu_pool.run(write.start(start_by), work).await.map_err(Rejection::overloaded)?)
             }
             None => self.writes.spawn(work).await,
         };
         match outcome {
             // A forwarded request that used the whole timeout may have failed at the same moment.
-            Ok(Ok(dispatched)) if dispatched.response.status() == 504 && Instant::now() >= deadline => {
+            Ok(Ok(Ok(dispatched))) if dispatched.response.status() == 504 && Instant::now() >= deadline => {
                 Err(self.timed_out())
             }
-            Ok(Ok(dispatched)) => Ok(dispatched),
+            Ok(Ok(result)) => result,
             Ok(Err(_elapsed)) => Err(self.timed_out()),
             Err(join_error) => Err(join_error
                 .try_into_panic()

@@ -197,11 +197,27 @@ fn a_family_is_chosen_by_its_name() {
     assert_eq!(names, ["custom-get", "custom-list", "custom-watch", "custom-create", "custom-apply"]);
 }
 
+#[tokio::test]
+async fn rejected_large_writes_are_errors() {
+    let patches = AtomicU64::new(0);
+    let handler = move |request: &str| match request.split(' ').next() {
+        Some("POST") => (201, "{}".to_owned()),
+        Some("PATCH") if patches.fetch_add(1, Relaxed) == 0 => (200, "verified".to_owned()),
+        Some("PATCH") => (429, String::new()),
+        _ => (200, list(0)),
+    };
+    let measured = run("large-patch-50k-4", Arc::new(handler)).await.0.unwrap();
+    // Each of 4 writers stops after 20 failures; the check after the loop fails as well.
+    assert_eq!((measured.operations, measured.errors), (0, 81), "{:?}", measured.first_error);
+}
+
 #[test]
 fn names_are_unique_and_choose() {
     let names: Vec<_> = all().iter().map(|workload| workload.name()).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-    assert_eq!(chosen(&["all".to_owned()]).unwrap().len(), names.len());
+    let count_chosen = |name: &str| chosen(&[name.to_owned()]).unwrap().len();
+    assert_eq!(count_chosen("all") + count_chosen("large"), names.len());
+    assert_eq!([count_chosen("large-put-4k"), count_chosen("large-put-4k-1")], [7, 1]);
     let two = chosen(&["watch-fanout".to_owned(), "get".to_owned()]).unwrap();
     assert_eq!(two.iter().map(|w| w.name()).collect::<Vec<_>>(), ["get", "watch-fanout"]);
     assert!(chosen(&["gett".to_owned()]).is_err());

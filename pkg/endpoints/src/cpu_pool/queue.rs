@@ -1,18 +1,16 @@
 //! Queue of the CPU pool. The next task is one of the user with the fewest running tasks. So a user's
 //! requests delay other users only by that user's running tasks, and no user can fill the queue alone.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::Full;
+use super::Overloaded;
+use crate::fair_queue::{FairQueue, Place, QueueBounds};
 
-/// Maximum number of waiting requests. Each holds its body, so this limits memory to less than 200 MiB.
-pub(super) const WAITING_MAX: usize = 64;
-
-/// Maximum number of waiting requests per user.
-pub(super) const WAITING_OF_USER_MAX: usize = 16;
+/// Bounds of the waiting requests. Each retains its head and its body. Without a limit on memory, the bytes
+/// bound the memory of requests that no thread works on yet.
+pub(super) const BOUNDS: QueueBounds = QueueBounds { items_max: 4096, bytes_max: 192 << 20 };
 
 pub(super) struct Queue {
     /// Maximum number of running tasks.
@@ -20,51 +18,36 @@ pub(super) struct Queue {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     running: usize,
-    /// Number of running tasks by user; zero entries are removed.
-    running_by_user: HashMap<Arc<str>, usize>,
-    /// In order of arrival.
-    waiting: Vec<Waiter>,
-    next: u64,
-}
-
-struct Waiter {
-    user: Arc<str>,
-    number: u64,
-    begin: oneshot::Sender<()>,
+    waiting: FairQueue<oneshot::Sender<()>>,
 }
 
 /// Place in the queue, and then the permit to run, until it is dropped.
 pub(super) struct QueueSlot {
     queue: Arc<Queue>,
-    user: Arc<str>,
-    number: u64,
+    place: Place,
     started: oneshot::Receiver<()>,
 }
 
 impl Queue {
     pub(super) fn new(running_max: usize) -> Self {
-        Queue { running_max, state: Mutex::default() }
+        Queue { running_max, state: Mutex::new(State { running: 0, waiting: FairQueue::new(BOUNDS) }) }
     }
 
-    /// Adds a request of a user to the queue.
-    pub(super) fn enqueue(self: &Arc<Self>, user: &str) -> Result<QueueSlot, Full> {
-        let mut state = self.state();
-        let of_user = state.waiting.iter().filter(|waiter| *waiter.user == *user).count();
-        let must_wait = state.running >= self.running_max;
-        if must_wait && (state.waiting.len() >= WAITING_MAX || of_user >= WAITING_OF_USER_MAX) {
-            return Err(Full);
-        }
-        let user = Arc::<str>::from(user);
-        let number = state.next;
+    /// Adds a request of a user to the queue. It retains `bytes` while it waits.
+    pub(super) fn enqueue(self: &Arc<Self>, user: &str, bytes: u64) -> Result<QueueSlot, Overloaded> {
         let (begin, started) = oneshot::channel();
-        state.next = number.wrapping_add(1);
-        state.waiting.push(Waiter { user: Arc::clone(&user), number, begin });
+        let mut state = self.state();
+        let place = state.waiting.push(user, bytes, begin).map_err(|_| Overloaded)?;
         state.start_next(self.running_max);
         drop(state);
-        Ok(QueueSlot { queue: Arc::clone(self), user, number, started })
+        Ok(QueueSlot { queue: Arc::clone(self), place, started })
+    }
+
+    /// True if a request of this user can start or wait.
+    pub(super) fn has_room(&self, user: &str, bytes: u64) -> bool {
+        self.state().waiting.has_room(user, bytes)
     }
 
     /// Returns the number of running and waiting requests.
@@ -80,32 +63,13 @@ impl Queue {
 
 impl State {
     /// Starts as many tasks as allowed.
-    fn start_next(&mut self, begun_max: usize) {
-        while self.running < begun_max {
-            let begun_of = |waiter: &Waiter| self.running_by_user.get(&waiter.user).copied().unwrap_or(0);
-            let next = self.waiting.iter().enumerate().min_by_key(|(_, waiter)| begun_of(waiter));
-            let Some((at, _)) = next else { return };
-            let Waiter { user, begin, .. } = self.waiting.remove(at);
-            let count = self.running_by_user.entry(user).or_default();
-            *count = count.saturating_add(1);
+    fn start_next(&mut self, running_max: usize) {
+        while self.running < running_max {
+            let Some(next) = self.waiting.pop() else { return };
+            self.waiting.occupy(&next.user);
             self.running = self.running.saturating_add(1);
             // A waiter that has just given up releases its permit when its place is dropped.
-            let _ = begin.send(());
-        }
-    }
-
-    /// Removes a place and its permit.
-    fn remove(&mut self, user: &Arc<str>, number: u64) {
-        if let Some(at) = self.waiting.iter().position(|waiter| waiter.number == number) {
-            self.waiting.remove(at);
-            return;
-        }
-        self.running = self.running.saturating_sub(1);
-        if let Some(count) = self.running_by_user.get_mut(user) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.running_by_user.remove(user);
-            }
+            let _ = next.value.send(());
         }
     }
 }
@@ -121,7 +85,10 @@ impl QueueSlot {
 impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut state = self.queue.state();
-        state.remove(&self.user, self.number);
+        if !state.waiting.remove(&self.place) {
+            state.running = state.running.saturating_sub(1);
+            state.waiting.release(self.place.user());
+        }
         state.start_next(self.queue.running_max);
     }
 }

@@ -8,11 +8,16 @@ use std::sync::mpsc;
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
-use super::queue::{WAITING_MAX, WAITING_OF_USER_MAX};
+use super::queue::BOUNDS;
 use super::*;
 
 fn pool(threads: usize) -> CpuPool {
     CpuPool::start(NonZeroUsize::new(threads).unwrap(), &Handle::current(), || {}).unwrap()
+}
+
+/// Request for a start within the default wait.
+fn start(user: &str) -> StartRequest<'_> {
+    StartRequest { user, retained_bytes: 0, start_by: latest_start(None) }
 }
 
 /// Task that blocks its thread until a message is sent.
@@ -37,7 +42,7 @@ async fn runtime_runs_while_pool_is_busy() {
         .map(|_| {
             let (gate, work) = busy();
             let pool = pool.clone();
-            (gate, tokio::spawn(async move { pool.run("user", work).await }))
+            (gate, tokio::spawn(async move { pool.run(start("user"), work).await }))
         })
         .unzip();
     tokio::task::yield_now().await;
@@ -59,25 +64,30 @@ fn fill_pool(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>
     (0..STARTED_PER_THREAD).map(begin).unzip()
 }
 
-type Waiting = futures::future::BoxFuture<'static, Result<(), Full>>;
+type Waiting = futures::future::BoxFuture<'static, Result<(), Overloaded>>;
 
 /// Request that waits in the queue.
 fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + 'static) -> Waiting {
     let pool = pool.clone();
     let user = user.to_owned();
-    let mut waiting: Waiting = Box::pin(async move { pool.run(&user, work).await });
+    let mut waiting: Waiting = Box::pin(async move { pool.run(start(&user), work).await });
     assert!(waiting.as_mut().now_or_never().is_none());
     waiting
 }
+
+/// Number of requests of one user that can wait.
+const OF_USER_MAX: usize = BOUNDS.items_max / 2;
 
 #[tokio::test]
 async fn full_queue_rejects_until_waiter_leaves() {
     let pool = pool(1);
     let (gates, running) = fill_pool(&pool, "first");
-    let users = (0..WAITING_MAX).map(|number| format!("user{}", number / WAITING_OF_USER_MAX));
+    let users = (0..BOUNDS.items_max).map(|number| format!("user{}", number / OF_USER_MAX));
     let mut queue: Vec<_> = users.map(|user| waiting(&pool, &user, async {})).collect();
-    assert_eq!(pool.run("last", async {}).await, Err(Full));
+    assert_eq!(pool.check_room("last", 0), Err(Overloaded));
+    assert_eq!(pool.run(start("last"), async {}).await, Err(Overloaded));
     queue.pop();
+    assert_eq!(pool.check_room("last", 0), Ok(()));
     let last = waiting(&pool, "last", async {});
     drop(queue);
     drop(gates);
@@ -89,7 +99,7 @@ async fn full_queue_rejects_until_waiter_leaves() {
     for line in [
         "mainstay_heavy_requests{state=\"running\"} 0\n",
         "mainstay_heavy_requests{state=\"waiting\"} 0\n",
-        "mainstay_heavy_requests_refused_total 1\n",
+        "mainstay_heavy_requests_refused_total 2\n",
         "mainstay_heavy_wait_seconds_count 5\n",
     ] {
         assert!(page.contains(line), "no {line} in {page}");
@@ -97,20 +107,48 @@ async fn full_queue_rejects_until_waiter_leaves() {
 }
 
 #[tokio::test]
-async fn queue_share_per_user_is_limited() {
+async fn retained_bytes_are_bounded() {
     let pool = pool(1);
     let (_gates, _running) = fill_pool(&pool, "greedy");
-    let _queue: Vec<_> = (0..WAITING_OF_USER_MAX).map(|_| waiting(&pool, "greedy", async {})).collect();
-    assert_eq!(pool.run("greedy", async {}).await, Err(Full));
-    let _other = waiting(&pool, "other", async {});
+    let half = StartRequest { retained_bytes: BOUNDS.bytes_max / 2, ..start("greedy") };
+    let mut waits = Box::pin(pool.run(half, async {}));
+    assert!((&mut waits).now_or_never().is_none());
+    assert_eq!(pool.check_room("greedy", 1), Err(Overloaded));
+    assert_eq!(pool.check_room("other", BOUNDS.bytes_max / 2), Ok(()));
+    drop(waits);
+    assert_eq!(pool.check_room("greedy", 1), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_for_start_is_bounded() {
+    let pool = pool(1);
+    let (gates, _running) = fill_pool(&pool, "user");
+    let since = Instant::now();
+    assert_eq!(pool.run(start("user"), async {}).await, Err(Overloaded));
+    assert_eq!(since.elapsed(), START_WAIT_MAX);
+    assert_eq!(pool.current(), (STARTED_PER_THREAD, 0));
+    drop(gates);
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_leaves_half_of_time() {
+    let seconds = Duration::from_secs;
+    let now = Instant::now();
+    let check = |remaining: Option<u64>, expected: u64| {
+        let deadline = remaining.map(|remaining| (now + seconds(remaining)).into_std());
+        assert_eq!(latest_start(deadline), now + seconds(expected), "{remaining:?}");
+    };
+    check(None, 30);
+    check(Some(10), 5);
+    check(Some(3600), 30);
 }
 
 #[test]
 fn user_with_fewest_tasks_is_next() {
     let queue = Arc::new(Queue::new(2));
-    let mut running: Vec<_> = (0..2).map(|_| queue.enqueue("greedy").unwrap()).collect();
-    let mut greedy = queue.enqueue("greedy").unwrap();
-    let mut other = queue.enqueue("other").unwrap();
+    let mut running: Vec<_> = (0..2).map(|_| queue.enqueue("greedy", 0).unwrap()).collect();
+    let mut greedy = queue.enqueue("greedy", 0).unwrap();
+    let mut other = queue.enqueue("other", 0).unwrap();
     running.pop();
     assert!(other.wait_for_start().now_or_never().is_some());
     assert!(greedy.wait_for_start().now_or_never().is_none());
@@ -124,7 +162,7 @@ async fn pending_task_releases_thread() {
     let pool = pool(1);
     let (reply, replied) = oneshot::channel::<()>();
     let waits = waiting(&pool, "user", async move { replied.await.unwrap() });
-    assert_eq!(pool.run("user", async { 7 }).await, Ok(7));
+    assert_eq!(pool.run(start("user"), async { 7 }).await, Ok(7));
     reply.send(()).unwrap();
     assert_eq!(waits.await, Ok(()));
 }
@@ -137,7 +175,7 @@ async fn abandoned_task_completes() {
     let abandoned = begin({
         let pool = pool.clone();
         async move {
-            pool.run("user", async move {
+            pool.run(start("user"), async move {
                 work.await;
                 tokio::spawn(tokio::task::yield_now()).await.unwrap();
                 done.send(()).unwrap();
@@ -154,8 +192,8 @@ async fn abandoned_task_completes() {
 #[tokio::test]
 async fn panic_is_propagated_without_losing_thread() {
     let pool = pool(1);
-    let panics = AssertUnwindSafe(pool.run("user", async { panic!("as it should") })).catch_unwind();
-    let outcome: Result<Result<(), Full>, _> = panics.await;
+    let panics = AssertUnwindSafe(pool.run(start("user"), async { panic!("as it should") })).catch_unwind();
+    let outcome: Result<Result<(), Overloaded>, _> = panics.await;
     assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"as it should"));
-    assert_eq!(pool.run("user", async { 7 }).await, Ok(7));
+    assert_eq!(pool.run(start("user"), async { 7 }).await, Ok(7));
 }

@@ -51,7 +51,7 @@ pub(crate) async fn get(
         _ if element.size() > POOL_READ_BYTES_MIN => {
             let main = Arc::clone(&call.route.resource);
             call.reply()?
-                .respond_in_pool(&call.api.cpu_pool, call.user, move |reply| {
+                .respond_in_pool(&call.api.cpu_pool, call.pool_start(), move |reply| {
                     async move {
                         let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
                         reply.element(200, storage, &element)

@@ -57,7 +57,7 @@ pub(super) async fn respond(
     }
     if reply.needs_whole_list() {
         return reply
-            .respond_in_pool(&call.api.cpu_pool, call.user, |reply| {
+            .respond_in_pool(&call.api.cpu_pool, call.pool_start(), |reply| {
                 async move { reply.list(page, None).await }.boxed()
             })
             .await;

@@ -22,6 +22,8 @@ use super::route::{Action, Route, RouteError, route};
 use super::served::Generation;
 use crate::aggregated::{self, ForwardedRequest};
 use crate::api::Api;
+use crate::cpu_pool::{StartRequest, latest_start};
+use crate::header;
 use crate::negotiation::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
 use crate::proxy::ProxyRequest;
@@ -181,9 +183,14 @@ impl Api {
             // These documents are large and rendered for every request.
             let headers = parts.headers.clone();
             let uri = parts.uri.clone();
-            let described = self.cpu_pool.run(&user.name, async move { generation.document(&parts) }).await;
+            let start = StartRequest {
+                user: &user.name,
+                retained_bytes: header::total_bytes(&headers),
+                start_by: latest_start(None),
+            };
+            let described = self.cpu_pool.run(start, async move { generation.document(&parts) }).await;
             return document_response(
-                described.unwrap_or_else(|full| Some(Err(*Box::from(full)))),
+                described.unwrap_or_else(|overloaded| Some(Err(*Box::from(overloaded)))),
                 ErrorForm { headers: &headers, uri: &uri },
             );
         }

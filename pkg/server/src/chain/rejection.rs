@@ -9,6 +9,7 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
+use endpoints::cpu_pool::Overloaded;
 use endpoints::response::ErrorForm;
 use endpoints::routing::dispatch::Response;
 
@@ -17,7 +18,7 @@ use crate::respond;
 /// Reason that a request was not dispatched.
 pub(super) enum Rejection {
     Status(Box<Status>),
-    /// No seat available; includes the seconds until a retry.
+    /// No seat or other resource available; includes the seconds until a retry.
     TooMany {
         retry_after: u64,
     },
@@ -36,6 +37,11 @@ impl From<Box<Status>> for Rejection {
 }
 
 impl Rejection {
+    /// Rejection of a write that the CPU pool does not start.
+    pub(super) fn overloaded(_: Overloaded) -> Self {
+        Rejection::TooMany { retry_after: 1 }
+    }
+
     /// 500 in upstream's wording, without details for the client. Escaped, so that browsers do not interpret
     /// it as markup.
     pub(super) fn internal(uri: &Uri, cause: &str) -> Self {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use authorization::Mode;
-use endpoints::cpu_pool::POOL_WRITE_BYTES_MIN;
+use endpoints::cpu_pool::{POOL_WRITE_BYTES_MIN, StartRequest, latest_start};
 use endpoints::routing::dispatch::BoxError;
 use http::HeaderMap;
 use http_body_util::BodyExt;
@@ -313,12 +313,17 @@ async fn full_limit_returns_429_until_seat_is_free() {
     assert_eq!(setup.chain.metrics().dropped.get(), 1);
 }
 
+/// Request for a start in the pool that no request of a test competes with.
+fn other_user() -> StartRequest<'static> {
+    StartRequest { user: "other", retained_bytes: 0, start_by: latest_start(None) }
+}
+
 #[tokio::test]
 async fn expensive_writes_run_in_cpu_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.cpu_pool.clone();
-    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run(other_user(), async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(POOL_WRITE_BYTES_MIN + 1);
     let heavy = [("PUT", "large", ""), ("POST", "echo", &*long)].map(|(method, last, body)| {
@@ -347,7 +352,7 @@ async fn pool_task_never_waits_for_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.cpu_pool.clone();
-    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run(other_user(), async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(POOL_WRITE_BYTES_MIN + 1);
     let request = request("POST", "/openapi/v2", &[]).map(|_| respond::full(long));
@@ -362,7 +367,7 @@ async fn expensive_writes_beyond_queue_are_rejected() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.cpu_pool.clone();
-    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run(other_user(), async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let send = || {
         let request = request("PUT", "/api/v1/namespaces/a/pods/large", &[MASTER]);

@@ -7,23 +7,71 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use endpoints::cpu_pool::POOL_WRITE_BYTES_MIN;
+use endpoints::cpu_pool::{CpuPool, Overloaded, POOL_WRITE_BYTES_MIN, StartRequest};
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
+use tokio::time::Instant;
 
-/// True if a write is expensive. Reads the available body if it is or may be large, so that a pool thread
-/// never waits for input. The handler gets the unchanged body.
-pub(super) async fn is_expensive(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
-    if !request.context.info.is_resource {
-        // Documents do not read a body. The pool builds them, so their request must not run in the pool.
-        return (request, false);
+use crate::limits::memory::head_bytes;
+
+/// Write whose size is known as far as that decides where it runs.
+pub(super) struct SizedWrite {
+    pub(super) request: Request,
+    /// Present for an expensive write, which runs in the CPU pool.
+    pub(super) pool: Option<PoolWrite>,
+}
+
+/// Data for the start of an expensive write.
+pub(super) struct PoolWrite {
+    user: String,
+    /// Length of the request head in bytes.
+    head_bytes: u64,
+    body_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl PoolWrite {
+    /// Bytes of the body and of the stored object.
+    pub(super) fn object_bytes(&self) -> u64 {
+        self.body_bytes.saturating_add(self.stored_bytes)
     }
-    let stored = dispatch.stored_bytes(&request.context.info);
-    let announced = request.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
-    if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= POOL_WRITE_BYTES_MIN) {
-        return (request, false);
+
+    /// Request for a start until `start_by`. The write retains its head and its body while it waits.
+    pub(super) fn start(&self, start_by: Instant) -> StartRequest<'_> {
+        let retained_bytes = self.head_bytes.saturating_add(self.body_bytes);
+        StartRequest { user: &self.user, retained_bytes, start_by }
     }
-    let (body, bytes) = read_ahead(request.body).await;
-    (Request { body, ..request }, bytes.saturating_add(stored) > POOL_WRITE_BYTES_MIN)
+}
+
+impl SizedWrite {
+    /// Reads the available body if it is or may be large, so that a pool thread never waits for input. The
+    /// handler gets the unchanged body.
+    ///
+    /// # Errors
+    /// The pool has no room for the announced length. Nothing was read.
+    pub(super) async fn read(
+        request: Request,
+        dispatch: &dyn Dispatch,
+        pool: &CpuPool,
+    ) -> Result<Self, Overloaded> {
+        if !request.context.info.is_resource {
+            // Documents do not read a body. The pool builds them, so their request must not run in the pool.
+            return Ok(SizedWrite { request, pool: None });
+        }
+        let stored = dispatch.stored_bytes(&request.context.info);
+        let announced = request.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+        if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= POOL_WRITE_BYTES_MIN) {
+            return Ok(SizedWrite { request, pool: None });
+        }
+        let announced = announced.unwrap_or(0).min(BODY_BYTES_MAX);
+        let head_bytes = head_bytes(&request.parts);
+        let user = request.authorized.user().name.as_str();
+        pool.check_room(user, head_bytes.saturating_add(announced as u64))?;
+        let (body, read) = read_ahead(request.body).await;
+        let user = request.authorized.user().name.clone();
+        let write = PoolWrite { user, head_bytes, body_bytes: read as u64, stored_bytes: stored as u64 };
+        let is_expensive = write.object_bytes() > POOL_WRITE_BYTES_MIN as u64;
+        Ok(SizedWrite { request: Request { body, ..request }, pool: is_expensive.then_some(write) })
+    }
 }
 
 /// Reads a body to its end, its error, or just beyond the maximum size. Returns the whole body again with the

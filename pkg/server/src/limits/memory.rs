@@ -7,28 +7,41 @@
 //! A reservation excludes other requests, so it must not be cheap to get. A request gets it after
 //! authorization. It grows with the received body and ends with the seats of the request.
 //!
+//! If requests in flight hold the missing memory, a request waits for it. It is rejected if
+//! the rest of the process needs the memory, if too many requests wait, or if the wait is over.
+//!
 //! The most dispensable requests are shed first. A full list can be retried. A deletion frees memory. A small
 //! update replaces an object of similar size and may be a node heartbeat. Requests that are exempt from flow
 //! control are shed one step later, but not in place of others: an administrator's full list is still a full
 //! list. Probes and metrics are never shed.
 
 mod body;
+mod claim;
+mod reservation;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wait_tests;
+mod waiters;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_LENGTH};
 use http::request::Parts;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use apimachinery::request_context::RequestContext;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
 use endpoints::routing::path::LongQuery;
+
+use claim::{Claim, Purpose};
+pub(crate) use reservation::Reservation;
+use reservation::ReservedBytes;
+use waiters::WaitQueue;
 
 /// Interval between two readings of the meter.
 const METER_INTERVAL: Duration = Duration::from_millis(50);
@@ -63,6 +76,12 @@ const RESERVED: Family<Gauge, 0> = Family::gauge(
     Stability::Internal,
     "mainstay_memory_reserved_bytes",
     "Memory reserved for requests in flight, in bytes.",
+    [],
+);
+const WAITING: Family<Gauge, 0> = Family::gauge(
+    Stability::Internal,
+    "mainstay_memory_waiting_requests",
+    "Requests that wait until other requests release memory.",
     [],
 );
 const REJECTED: Family<Counter, 1> = Family::counter(
@@ -122,6 +141,8 @@ pub struct Demand {
     pub rank: SheddingRank,
     /// Estimated memory in bytes, without the body.
     pub bytes: u64,
+    /// Memory in bytes that the request retains before it gets the reservation.
+    pub retained_bytes: u64,
 }
 
 impl Demand {
@@ -147,18 +168,18 @@ impl Demand {
             }
             _ => (SheddingRank::Object, REQUEST_BYTES),
         };
-        let excess = head_bytes(parts).saturating_sub(HEAD_BYTES);
-        let bytes = bytes.saturating_add(excess.saturating_mul(HEAD_FACTOR));
-        Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes })
+        let excess = head_bytes(parts).saturating_sub(HEAD_BYTES).saturating_mul(HEAD_FACTOR);
+        let bytes = bytes.saturating_add(excess);
+        let retained_bytes = HEAD_BYTES.saturating_add(excess);
+        Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes, retained_bytes })
     }
 }
 
 /// Length of the target and the headers.
-fn head_bytes(parts: &Parts) -> u64 {
+pub(crate) fn head_bytes(parts: &Parts) -> u64 {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let target = target.saturating_add(parts.extensions.get::<LongQuery>().map_or(0, |query| query.0.len()));
-    let fields = parts.headers.iter().map(|(name, value)| name.as_str().len().saturating_add(value.len()));
-    u64::try_from(fields.fold(target, usize::saturating_add)).unwrap_or(u64::MAX)
+    endpoints::header::total_bytes(&parts.headers).saturating_add(target as u64)
 }
 
 /// True if a list may need to be complete before it is sent, as for YAML.
@@ -190,13 +211,46 @@ struct Shared {
     resident: AtomicU64,
     reserved: AtomicU64,
     rejected: [AtomicU64; 3],
+    waiting: WaitQueue,
 }
 
 impl Shared {
+    /// Memory in bytes that may be used after a request of this rank was admitted.
+    fn limit_of(&self, rank: SheddingRank) -> u64 {
+        (self.limit / 100).saturating_mul(rank.percent())
+    }
+
+    /// Adds a claim to the reserved memory if it fits.
+    fn add(&self, claim: Claim) -> bool {
+        let available = self.limit_of(claim.limit_rank()).saturating_sub(self.resident.load(Relaxed));
+        let update = self.reserved.fetch_update(SeqCst, SeqCst, |reserved| {
+            let after = reserved.saturating_add(claim.bytes);
+            (after <= available).then_some(after)
+        });
+        update.is_ok()
+    }
+
+    /// True if a claim could fit after the end of the requests in flight.
+    fn may_fit_later(&self, claim: Claim) -> bool {
+        let rest = self.resident.load(Relaxed).saturating_sub(self.reserved.load(SeqCst));
+        rest.saturating_add(claim.bytes) <= self.limit_of(claim.limit_rank())
+    }
+
+    /// Ends the reservation of these bytes.
+    fn release(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, SeqCst);
+        self.waiting.grant(|claim| self.add(claim));
+    }
+
+    fn count_rejection(&self, rank: SheddingRank) {
+        self.rejected[rank as usize].fetch_add(1, Relaxed);
+    }
+
     fn write(&self, page: &mut Page<'_>) {
         page.family(&LIMIT).add([], self.limit);
         page.family(&IN_USE).add([], self.resident.load(Relaxed));
         page.family(&RESERVED).add([], self.reserved.load(Relaxed));
+        page.family(&WAITING).add([], self.waiting.len());
         let mut samples = page.family(&REJECTED);
         let ranks = [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital];
         for (rank, count) in ranks.iter().zip(&self.rejected) {
@@ -217,7 +271,8 @@ impl MemoryBudget {
         let resident = AtomicU64::new(meter.bytes().unwrap_or_default());
         let reserved = AtomicU64::new(0);
         let rejected = Default::default();
-        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, rejected })))
+        let waiting = WaitQueue::new(limit);
+        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, rejected, waiting })))
     }
 
     /// Limit in bytes, if any.
@@ -236,7 +291,7 @@ impl MemoryBudget {
     /// Registers the metrics of the budget, if it has a limit.
     pub fn register(&self, registry: &MetricsRegistry) {
         let Some(shared) = self.0.clone() else { return };
-        registry.collect(&[&LIMIT, &IN_USE, &RESERVED, &REJECTED], move |page| shared.write(page));
+        registry.collect(&[&LIMIT, &IN_USE, &RESERVED, &WAITING, &REJECTED], move |page| shared.write(page));
     }
 
     /// Reads the meter periodically; never returns. If it cannot be read, the limit is checked against the last
@@ -245,7 +300,10 @@ impl MemoryBudget {
         let Some(shared) = &self.0 else { return std::future::pending().await };
         loop {
             match shared.meter.bytes() {
-                Some(bytes) => shared.resident.store(bytes, Relaxed),
+                Some(bytes) => {
+                    shared.resident.store(bytes, Relaxed);
+                    shared.waiting.grant(|claim| shared.add(claim));
+                }
                 None => {
                     let kind = WeakenedKind::UnknownMemoryUse;
                     weakened.record(kind, "--memory-limit", &"the memory use of the process cannot be read");
@@ -255,55 +313,19 @@ impl MemoryBudget {
         }
     }
 
-    /// Reserves memory for a request until the reservation is dropped; `None` if the limit for its rank is
-    /// reached.
-    pub(crate) fn reserve(&self, demand: Option<Demand>) -> Option<Reservation> {
-        let (Some(shared), Some(Demand { rank, bytes })) = (&self.0, demand) else {
-            return Some(Reservation(None));
+    /// Reserves memory for a request of a user until the reservation is dropped. Waits until `start_by` for
+    /// memory that requests in flight hold. Returns `None` if the request is rejected.
+    pub(crate) async fn reserve(
+        &self,
+        demand: Option<Demand>,
+        user: &str,
+        start_by: Instant,
+    ) -> Option<Reservation> {
+        let (Some(shared), Some(demand)) = (&self.0, demand) else {
+            return Some(Reservation::default());
         };
-        let reserved = ReservedBytes { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
-        reserved.reserve_more(bytes).then(|| Reservation(Some(Arc::new(reserved))))
-    }
-}
-
-/// Memory reservation, released when dropped. The default is empty.
-#[derive(Default)]
-pub(crate) struct Reservation(Option<Arc<ReservedBytes>>);
-
-impl Reservation {
-    /// True for an empty reservation.
-    pub(crate) fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
-/// Reserved bytes of one request, shared by its reservation and its body.
-struct ReservedBytes {
-    shared: Arc<Shared>,
-    rank: SheddingRank,
-    bytes: AtomicU64,
-}
-
-impl ReservedBytes {
-    /// Adds bytes to the reservation. On failure, adds nothing and counts a rejection.
-    fn reserve_more(&self, bytes: u64) -> bool {
-        let Shared { limit, resident, reserved, rejected, .. } = &*self.shared;
-        let rank_limit = (limit / 100).saturating_mul(self.rank.percent());
-        let available = rank_limit.saturating_sub(resident.load(Relaxed));
-        let update = reserved.fetch_update(Relaxed, Relaxed, |reserved| {
-            let after = reserved.saturating_add(bytes);
-            (after <= available).then_some(after)
-        });
-        match update {
-            Ok(_) => self.bytes.fetch_add(bytes, Relaxed),
-            Err(_) => rejected[self.rank as usize].fetch_add(1, Relaxed),
-        };
-        update.is_ok()
-    }
-}
-
-impl Drop for ReservedBytes {
-    fn drop(&mut self) {
-        self.shared.reserved.fetch_sub(*self.bytes.get_mut(), Relaxed);
+        let reserved = ReservedBytes::new(Arc::clone(shared), demand.rank, user, start_by);
+        let is_reserved = reserved.grow(Purpose::Start, demand.bytes, demand.retained_bytes).await;
+        is_reserved.then(|| reserved.into())
     }
 }

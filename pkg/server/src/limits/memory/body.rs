@@ -5,33 +5,35 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
 use apimachinery::status::Status;
 use endpoints::routing::dispatch::{Body, BoxError};
 
-use super::{Reservation, ReservedBytes};
-
-/// Memory per body byte while the request is handled: its tree, the object, and the response. A malicious
-/// body needs more; decoders have limits of their own for that.
-const WORK_PER_BYTE: u64 = 15;
+use super::reservation::work_bytes;
+use super::{Purpose, Reservation, ReservedBytes};
 
 impl Reservation {
-    /// Body that reserves one byte per received byte. Without memory it fails with a Status: 429. The
+    /// Body that reserves one byte per received byte. If it gets no memory, it fails with a Status: 429. The
     /// announced length reserves nothing, otherwise a client could exhaust the memory with an announcement.
     pub(crate) fn reserve_received(&self, body: Body) -> Body {
-        self.meter(body, 1)
+        self.meter(body, false)
     }
 
     /// The same body for the handler: reading it reserves the memory for processing.
-    pub(crate) fn reserve_for_processing(&self, body: Body) -> Body {
-        self.meter(body, WORK_PER_BYTE)
+    pub(crate) fn reserve_while_read(&self, body: Body) -> Body {
+        self.meter(body, true)
     }
 
-    fn meter(&self, body: Body, per_byte: u64) -> Body {
+    fn meter(&self, body: Body, is_processed: bool) -> Body {
         match &self.0 {
-            Some(reserved) => MeteredBody { body, reserved: Arc::clone(reserved), per_byte }.boxed_unsync(),
+            Some(reserved) => {
+                let reserved = Arc::clone(reserved);
+                MeteredBody { body, reserved, is_processed, waiting: None }.boxed_unsync()
+            }
             None => body,
         }
     }
@@ -40,7 +42,35 @@ impl Reservation {
 struct MeteredBody {
     body: Body,
     reserved: Arc<ReservedBytes>,
-    per_byte: u64,
+    /// True if the reader processes the body.
+    is_processed: bool,
+    waiting: Option<WaitingFrame>,
+}
+
+/// Frame that waits for its memory. The sender of the body waits, too, because nothing more is read.
+struct WaitingFrame {
+    frame: Frame<Bytes>,
+    growth: BoxFuture<'static, bool>,
+}
+
+impl MeteredBody {
+    /// Reserves the memory of a frame, or starts to wait for it.
+    fn admit(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+        if length == 0 {
+            return Some(frame);
+        }
+        let purpose =
+            if self.is_processed { Purpose::Process } else { self.reserved.purpose_of_received(length) };
+        let bytes = if self.is_processed { work_bytes(length) } else { length };
+        if self.reserved.try_grow(purpose, bytes) {
+            return Some(frame);
+        }
+        let reserved = Arc::clone(&self.reserved);
+        let growth = async move { reserved.grow(purpose, bytes, 0).await }.boxed();
+        self.waiting = Some(WaitingFrame { frame, growth });
+        None
+    }
 }
 
 impl http_body::Body for MeteredBody {
@@ -51,21 +81,30 @@ impl http_body::Body for MeteredBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        let bytes = data.map_or(0, |data| data.len() as u64);
-        if bytes > 0 && !self.reserved.reserve_more(bytes.saturating_mul(self.per_byte)) {
-            let status = Status::too_many_requests("Too many requests, please try again later.", 1);
-            return Poll::Ready(Some(Err(Box::new(status))));
+        if self.waiting.is_none() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                end => return Poll::Ready(end),
+            };
+            if let Some(frame) = self.admit(frame) {
+                return Poll::Ready(Some(Ok(frame)));
+            }
         }
-        Poll::Ready(frame)
+        let Some(waiting) = &mut self.waiting else { return Poll::Ready(None) };
+        let is_reserved = ready!(waiting.growth.poll_unpin(cx));
+        let frame = self.waiting.take().map(|waiting| waiting.frame);
+        if is_reserved {
+            return Poll::Ready(frame.map(Ok));
+        }
+        let status = Status::too_many_requests("Too many requests, please try again later.", 1);
+        Poll::Ready(Some(Err(Box::new(status))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.waiting.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        if self.waiting.is_some() { SizeHint::default() } else { self.body.size_hint() }
     }
 }

@@ -22,12 +22,12 @@ use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, chain, fair_chain, request};
 use crate::{Chain, ChainOptions, Fairness, respond};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 const PODS: &str = "/api/v1/namespaces/a/pods";
 const MASTER: &str = "Authorization: Bearer master";
 const ANN: &str = "Authorization: Bearer ann";
 
-struct FixedMeter(AtomicU64);
+pub(super) struct FixedMeter(pub(super) AtomicU64);
 
 impl Meter for FixedMeter {
     fn bytes(&self) -> Option<u64> {
@@ -35,7 +35,7 @@ impl Meter for FixedMeter {
     }
 }
 
-fn budget(limit: u64, used: u64) -> (MemoryBudget, Arc<FixedMeter>) {
+pub(super) fn budget(limit: u64, used: u64) -> (MemoryBudget, Arc<FixedMeter>) {
     let meter = Arc::new(FixedMeter(AtomicU64::new(used)));
     (MemoryBudget::new(limit, meter.clone()), meter)
 }
@@ -110,16 +110,15 @@ fn requests_are_ranked_for_load_shedding() {
 #[test]
 fn vital_requests_are_rejected_last() {
     let (budget, _) = budget(100 * MIB, 79 * MIB);
-    let reserve = |rank, bytes| budget.reserve(Some(Demand { rank, bytes }));
-    let first = reserve(SheddingRank::Bulk, MIB);
-    assert!(first.is_some());
-    assert!(reserve(SheddingRank::Bulk, 1).is_none());
-    let object = reserve(SheddingRank::Object, 10 * MIB);
-    assert!(object.is_some() && reserve(SheddingRank::Object, 1).is_none());
-    assert!(reserve(SheddingRank::Vital, MIB).is_some());
-    assert!(budget.reserve(None).is_some());
-    drop((first, object));
-    assert!(reserve(SheddingRank::Bulk, MIB).is_some());
+    let check = |rank, bytes, expected: bool| {
+        assert_eq!(reserve(&budget, rank, bytes).is_some(), expected, "{rank:?} {bytes}");
+    };
+    check(SheddingRank::Bulk, MIB, true);
+    check(SheddingRank::Bulk, MIB + 1, false);
+    check(SheddingRank::Object, 11 * MIB, true);
+    check(SheddingRank::Object, 11 * MIB + 1, false);
+    check(SheddingRank::Vital, 18 * MIB, true);
+    assert!(budget.reserve(None, "ann", Instant::now()).now_or_never().flatten().is_some());
     let registry = MetricsRegistry::default();
     budget.register(&registry);
     let page = registry.to_string();
@@ -127,18 +126,24 @@ fn vital_requests_are_rejected_last() {
     assert!(page.contains("mainstay_memory_reserved_bytes 0\n"), "{page}");
 }
 
+/// Reserves memory if no wait is necessary.
+fn reserve(budget: &MemoryBudget, rank: SheddingRank, bytes: u64) -> Option<Reservation> {
+    let demand = Demand { rank, bytes, retained_bytes: 0 };
+    budget.reserve(Some(demand), "ann", Instant::now()).now_or_never().flatten()
+}
+
 #[tokio::test(start_paused = true)]
 async fn process_memory_counts() {
     let (budget, meter) = budget(100 * MIB, 0);
     let weakened = WeakenedDecisions::default();
-    let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
+    let is_reserved = || reserve(&budget, SheddingRank::Bulk, MIB).is_some();
     meter.0.store(80 * MIB, Relaxed);
-    assert!(budget.reserve(demand).is_some(), "the meter has not been read yet");
+    assert!(is_reserved(), "the meter has not been read yet");
     let _ = timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
-    assert!(budget.reserve(demand).is_none());
+    assert!(!is_reserved());
     meter.0.store(0, Relaxed);
     let _ = timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
-    assert!(budget.reserve(demand).is_some());
+    assert!(is_reserved());
 }
 
 /// Meter that cannot be read.
@@ -160,9 +165,7 @@ async fn unknown_memory_use_is_weakened_decision() {
 
 #[test]
 fn unlimited_budget_admits_everything() {
-    assert!(
-        MemoryBudget::default().reserve(Some(Demand { rank: SheddingRank::Bulk, bytes: u64::MAX })).is_some()
-    );
+    assert!(reserve(&MemoryBudget::default(), SheddingRank::Bulk, u64::MAX).is_some());
 }
 
 /// Chain of a server with a limit of 100 MiB.
@@ -319,8 +322,9 @@ async fn body_reserves_more_while_handled() {
     pieces.unbounded_send(Bytes::from(vec![0; 7 * MIB as usize])).unwrap();
     drop(pieces);
     let response = timeout(PATIENCE, write).await.unwrap();
+    assert_eq!(response.status(), 429, "16 times 7 MiB are too many");
     let body = response.into_body().collect().await.unwrap().to_bytes();
-    assert_eq!(body, "Too many requests, please try again later.", "16 times 7 MiB are too many");
+    assert_eq!(body, "Too many requests, please try again later.\n");
     assert_eq!(setup.reserved(), 0);
 }
 

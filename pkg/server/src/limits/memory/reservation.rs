@@ -1,0 +1,139 @@
+//! Memory reservation of a request, which grows while its body arrives.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::time::{Instant, timeout_at};
+
+use super::waiters::WaitingClaim;
+use super::{Claim, Purpose, SMALL_UPDATE_BYTES_MAX, Shared, SheddingRank};
+
+/// Memory per byte of a body and of the stored object while a request is handled: the tree, the object, and
+/// the response. A malicious body needs more; decoders have limits of their own for that.
+const WORK_PER_BYTE: u64 = 15;
+
+/// Memory reservation, released when dropped. The default is empty.
+#[derive(Default)]
+pub(crate) struct Reservation(pub(super) Option<Arc<ReservedBytes>>);
+
+impl From<ReservedBytes> for Reservation {
+    fn from(reserved: ReservedBytes) -> Self {
+        Reservation(Some(Arc::new(reserved)))
+    }
+}
+
+impl Reservation {
+    /// True for an empty reservation.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Reserves the memory to process a body and a stored object. Returns false if the request is rejected.
+    pub(crate) async fn reserve_processing(&self, object_bytes: u64) -> bool {
+        match &self.0 {
+            Some(reserved) => reserved.grow(Purpose::Process, work_bytes(object_bytes), 0).await,
+            None => true,
+        }
+    }
+}
+
+/// Memory to process an object of this size.
+pub(super) fn work_bytes(object_bytes: u64) -> u64 {
+    object_bytes.saturating_mul(WORK_PER_BYTE)
+}
+
+/// Reserved bytes of one request, shared by its reservation and its body.
+pub(super) struct ReservedBytes {
+    shared: Arc<Shared>,
+    rank: SheddingRank,
+    user: Arc<str>,
+    /// End of waits for memory.
+    start_by: Instant,
+    received: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ReservedBytes {
+    pub(super) fn new(shared: Arc<Shared>, rank: SheddingRank, user: &str, start_by: Instant) -> Self {
+        let received = AtomicU64::new(0);
+        let bytes = AtomicU64::new(0);
+        ReservedBytes { shared, rank, user: user.into(), start_by, received, bytes }
+    }
+
+    /// Purpose of received bytes. A small body is part of the start of its request.
+    pub(super) fn purpose_of_received(&self, bytes: u64) -> Purpose {
+        let received = self.received.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        if received <= SMALL_UPDATE_BYTES_MAX as u64 { Purpose::Start } else { Purpose::Receive }
+    }
+
+    /// Adds bytes to the reservation if that is possible at once.
+    pub(super) fn try_grow(&self, purpose: Purpose, bytes: u64) -> bool {
+        let Self { shared, rank, .. } = self;
+        let claim = Claim { rank: *rank, purpose, bytes };
+        let is_added = (claim.is_small() || shared.waiting.len() == 0) && shared.add(claim);
+        if is_added {
+            self.bytes.fetch_add(bytes, Relaxed);
+        }
+        is_added
+    }
+
+    /// Adds bytes to the reservation, and waits for them if requests in flight hold the missing memory.
+    /// `retained_bytes` are used during the wait and not reserved yet. On failure, adds nothing and counts a
+    /// rejection.
+    pub(super) async fn grow(&self, purpose: Purpose, bytes: u64, retained_bytes: u64) -> bool {
+        if self.try_grow(purpose, bytes) {
+            return true;
+        }
+        let Self { shared, rank, user, start_by, .. } = self;
+        let claim = Claim { rank: *rank, purpose, bytes };
+        let waiting = shared
+            .may_fit_later(claim)
+            .then(|| shared.waiting.push(claim, user, retained_bytes, |claim| shared.add(claim)))
+            .flatten();
+        let is_added = match waiting {
+            Some(claim) => Wait { shared, claim: Some(claim), bytes }.run(*start_by).await,
+            None => false,
+        };
+        if is_added {
+            self.bytes.fetch_add(bytes, Relaxed);
+        } else {
+            shared.count_rejection(*rank);
+        }
+        is_added
+    }
+}
+
+impl Drop for ReservedBytes {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut();
+        self.shared.release(bytes);
+    }
+}
+
+/// Wait for the memory of a claim. A dropped wait leaves the queue and returns memory that it just got.
+struct Wait<'r> {
+    shared: &'r Shared,
+    /// `None` after the wait.
+    claim: Option<WaitingClaim>,
+    bytes: u64,
+}
+
+impl Wait<'_> {
+    async fn run(mut self, until: Instant) -> bool {
+        let Some(claim) = &mut self.claim else { return false };
+        let is_granted = timeout_at(until, claim.granted()).await.is_ok();
+        if is_granted {
+            self.claim = None;
+        }
+        is_granted
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let Some(claim) = self.claim.take() else { return };
+        if !self.shared.waiting.remove(&claim) {
+            self.shared.release(self.bytes);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Tests of requests that wait for memory.
+#![allow(clippy::unwrap_used)]
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http_body_util::BodyExt;
+use tokio::time::advance;
+
+use super::reservation::work_bytes;
+use super::tests::{MIB, budget};
+use super::*;
+use crate::respond;
+
+/// Wait limit of the tests.
+const WAIT: Duration = Duration::from_secs(10);
+
+type Waiting<'b> = BoxFuture<'b, Option<Reservation>>;
+
+/// Request of a user for memory, polled once.
+fn request<'b>(budget: &'b MemoryBudget, user: &'static str, bytes: u64) -> Waiting<'b> {
+    let demand = Some(Demand { rank: SheddingRank::Object, bytes, retained_bytes: 1 });
+    budget.reserve(demand, user, Instant::now() + WAIT).boxed()
+}
+
+/// Returns the reservation of a request that must not wait.
+fn admitted(budget: &MemoryBudget, bytes: u64) -> Reservation {
+    request(budget, "first", bytes).now_or_never().flatten().unwrap()
+}
+
+fn is_waiting(request: &mut Waiting<'_>) -> bool {
+    request.now_or_never().is_none()
+}
+
+fn rejected(budget: &MemoryBudget) -> u64 {
+    let [_, _, _, rejected] = budget.usage().unwrap();
+    rejected
+}
+
+fn reserved(budget: &MemoryBudget) -> u64 {
+    let [_, _, reserved, _] = budget.usage().unwrap();
+    reserved
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_waits_for_memory_of_others() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let first = admitted(&budget, 60 * MIB);
+    let mut second = request(&budget, "ann", 40 * MIB);
+    assert!(is_waiting(&mut second));
+    drop(first);
+    let second = second.now_or_never().flatten();
+    assert!(second.is_some());
+    assert_eq!((reserved(&budget), rejected(&budget)), (40 * MIB, 0));
+    drop(second);
+    assert_eq!(reserved(&budget), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_for_memory_is_bounded() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let _first = admitted(&budget, 60 * MIB);
+    let start = Instant::now();
+    assert!(request(&budget, "ann", 40 * MIB).await.is_none());
+    assert_eq!((start.elapsed(), rejected(&budget), reserved(&budget)), (WAIT, 1, 60 * MIB));
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_of_process_is_not_awaited() {
+    let (budget, _) = budget(100 * MIB, 80 * MIB);
+    assert!(request(&budget, "ann", 20 * MIB).now_or_never().unwrap().is_none());
+    assert_eq!(rejected(&budget), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_users_get_memory_in_turns() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let first = admitted(&budget, 90 * MIB);
+    let users = ["greedy", "greedy", "greedy", "ann"];
+    let mut requests: Vec<_> = users.map(|user| request(&budget, user, 45 * MIB)).into();
+    assert!(requests.iter_mut().all(is_waiting));
+    drop(first);
+    let outcomes: Vec<_> = requests.iter_mut().map(|request| request.now_or_never()).collect();
+    assert_eq!(outcomes.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_requests_overtake_large_ones() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let _first = admitted(&budget, 60 * MIB);
+    let mut large = request(&budget, "ann", 40 * MIB);
+    assert!(is_waiting(&mut large));
+    assert!(is_waiting(&mut request(&budget, "bob", 2 * REQUEST_BYTES)));
+    assert!(request(&budget, "bob", REQUEST_BYTES).now_or_never().flatten().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn abandoned_wait_returns_granted_memory() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let first = admitted(&budget, 90 * MIB);
+    let mut second = request(&budget, "ann", 90 * MIB);
+    let mut third = request(&budget, "bob", 90 * MIB);
+    assert!(is_waiting(&mut second) && is_waiting(&mut third));
+    drop(first);
+    assert_eq!(reserved(&budget), 90 * MIB, "granted to the second");
+    drop(second);
+    assert!(third.now_or_never().flatten().is_some());
+    assert_eq!(reserved(&budget), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_of_meter_grants_memory() {
+    let (budget, meter) = budget(100 * MIB, 50 * MIB);
+    let _first = admitted(&budget, 40 * MIB);
+    let mut second = request(&budget, "ann", 20 * MIB);
+    assert!(is_waiting(&mut second));
+    meter.0.store(0, Relaxed);
+    let weakened = WeakenedDecisions::default();
+    let _ = tokio::time::timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
+    assert!(second.now_or_never().flatten().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn number_of_waiting_requests_is_bounded() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let _first = admitted(&budget, 90 * MIB);
+    let mut waiting = Vec::new();
+    loop {
+        let mut next = request(&budget, "ann", MIB);
+        match (&mut next).now_or_never() {
+            None => waiting.push(next),
+            Some(outcome) => break assert!(outcome.is_none()),
+        }
+    }
+    assert!(is_waiting(&mut request(&budget, "bob", MIB)));
+    drop(waiting);
+    assert!(is_waiting(&mut request(&budget, "ann", MIB)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_waits_for_memory() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let reservation = admitted(&budget, 0);
+    let others = admitted(&budget, 90 * MIB);
+    let body = reservation.reserve_received(respond::full(Bytes::from(vec![0; MIB as usize])));
+    let mut read = body.collect().boxed();
+    assert!((&mut read).now_or_never().is_none());
+    drop(others);
+    assert_eq!(read.await.unwrap().to_bytes().len(), MIB as usize);
+    assert_eq!(reserved(&budget), MIB);
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_without_memory_fails_with_429() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let reservation = admitted(&budget, 0);
+    let _others = admitted(&budget, 90 * MIB);
+    advance(WAIT / 2).await;
+    let body = reservation.reserve_received(respond::full(Bytes::from(vec![0; MIB as usize])));
+    let start = Instant::now();
+    let error = body.collect().await.unwrap_err();
+    assert_eq!(error.to_string(), "Too many requests, please try again later.");
+    assert_eq!(start.elapsed(), WAIT / 2, "the wait ends with that of the request");
+}
+
+/// Bodies of all users together cannot take the memory that their processing needs.
+#[tokio::test(start_paused = true)]
+async fn received_bodies_leave_memory_for_processing() {
+    let (budget, _) = budget(1000 * MIB, 0);
+    let demand = Some(Demand { rank: SheddingRank::Vital, bytes: 0, retained_bytes: 0 });
+    let mut uploads = Vec::new();
+    loop {
+        let reservation = budget.reserve(demand, "root", Instant::now() + WAIT).await.unwrap();
+        let body = reservation.reserve_received(respond::full(Bytes::from(vec![0; 3 * MIB as usize])));
+        let Some(body) = body.collect().now_or_never() else { break };
+        uploads.push((reservation, body.unwrap()));
+    }
+    assert!(reserved(&budget) > 890 * MIB);
+    for (reservation, body) in uploads {
+        assert!(reservation.reserve_processing(body.to_bytes().len() as u64).now_or_never().unwrap());
+        assert!(reserved(&budget) >= work_bytes(3 * MIB));
+    }
+    assert_eq!((reserved(&budget), rejected(&budget)), (0, 0));
+}
