@@ -25,7 +25,7 @@ mod wait_tests;
 mod waiters;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_LENGTH};
@@ -210,6 +210,8 @@ struct Shared {
     /// Memory of the process at the last reading.
     resident: AtomicU64,
     reserved: AtomicU64,
+    /// Number of reserved claims to process a body.
+    processing: AtomicUsize,
     rejected: [AtomicU64; 3],
     waiting: WaitQueue,
 }
@@ -222,6 +224,27 @@ impl Shared {
 
     /// Adds a claim to the reserved memory if it fits.
     fn add(&self, claim: Claim) -> bool {
+        if claim.purpose != Purpose::Process {
+            return self.add_within_rank(claim);
+        }
+        let is_added = self.add_within_rank(claim);
+        self.processing.fetch_add(usize::from(is_added), SeqCst);
+        is_added || self.add_as_only_processing(claim)
+    }
+
+    /// Adds the claim to process a body if no other body is processed. Received bodies then return their
+    /// memory one by one, even if they fill it. They are part of the resident memory, so reservations do not
+    /// count.
+    fn add_as_only_processing(&self, claim: Claim) -> bool {
+        let is_possible = self.resident.load(Relaxed).saturating_add(claim.bytes) <= self.limit
+            && self.processing.compare_exchange(0, 1, SeqCst, SeqCst).is_ok();
+        if is_possible {
+            self.reserved.fetch_add(claim.bytes, SeqCst);
+        }
+        is_possible
+    }
+
+    fn add_within_rank(&self, claim: Claim) -> bool {
         let available = self.limit_of(claim.limit_rank()).saturating_sub(self.resident.load(Relaxed));
         let update = self.reserved.fetch_update(SeqCst, SeqCst, |reserved| {
             let after = reserved.saturating_add(claim.bytes);
@@ -236,9 +259,10 @@ impl Shared {
         rest.saturating_add(claim.bytes) <= self.limit_of(claim.limit_rank())
     }
 
-    /// Ends the reservation of these bytes.
-    fn release(&self, bytes: u64) {
+    /// Ends the reservation of these bytes, which include this number of claims to process a body.
+    fn release(&self, bytes: u64, processing: usize) {
         self.reserved.fetch_sub(bytes, SeqCst);
+        self.processing.fetch_sub(processing, SeqCst);
         self.waiting.grant(|claim| self.add(claim));
     }
 
@@ -272,7 +296,9 @@ impl MemoryBudget {
         let reserved = AtomicU64::new(0);
         let rejected = Default::default();
         let waiting = WaitQueue::new(limit);
-        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, rejected, waiting })))
+        let processing = AtomicUsize::new(0);
+        let shared = Shared { limit, meter, resident, reserved, processing, rejected, waiting };
+        MemoryBudget(Some(Arc::new(shared)))
     }
 
     /// Limit in bytes, if any.

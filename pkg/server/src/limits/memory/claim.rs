@@ -45,6 +45,11 @@ impl Claim {
         }
     }
 
+    /// 1 for a claim to process a body, otherwise 0.
+    pub(super) fn processing(self) -> usize {
+        usize::from(self.purpose == Purpose::Process)
+    }
+
     /// True for a claim that does not queue behind waiting claims if it fits. It delays them little. Otherwise
     /// the reads of a cluster would wait for its large writes.
     pub(super) fn is_small(self) -> bool {

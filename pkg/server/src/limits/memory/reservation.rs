@@ -1,7 +1,7 @@
 //! Memory reservation of a request, which grows while its body arrives.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::time::{Instant, timeout_at};
 
@@ -51,13 +51,16 @@ pub(super) struct ReservedBytes {
     start_by: Instant,
     received: AtomicU64,
     bytes: AtomicU64,
+    /// Number of claims to process the body.
+    processing: AtomicUsize,
 }
 
 impl ReservedBytes {
     pub(super) fn new(shared: Arc<Shared>, rank: SheddingRank, user: &str, start_by: Instant) -> Self {
         let received = AtomicU64::new(0);
         let bytes = AtomicU64::new(0);
-        ReservedBytes { shared, rank, user: user.into(), start_by, received, bytes }
+        let processing = AtomicUsize::new(0);
+        ReservedBytes { shared, rank, user: user.into(), start_by, received, bytes, processing }
     }
 
     /// Purpose of received bytes. A small body is part of the start of its request.
@@ -72,9 +75,15 @@ impl ReservedBytes {
         let claim = Claim { rank: *rank, purpose, bytes };
         let is_added = (claim.is_small() || shared.waiting.len() == 0) && shared.add(claim);
         if is_added {
-            self.bytes.fetch_add(bytes, Relaxed);
+            self.record(claim);
         }
         is_added
+    }
+
+    /// Records a claim that was added to the reserved memory.
+    fn record(&self, claim: Claim) {
+        self.bytes.fetch_add(claim.bytes, Relaxed);
+        self.processing.fetch_add(claim.processing(), Relaxed);
     }
 
     /// Adds bytes to the reservation, and waits for them if requests in flight hold the missing memory.
@@ -91,11 +100,11 @@ impl ReservedBytes {
             .then(|| shared.waiting.push(claim, user, retained_bytes, |claim| shared.add(claim)))
             .flatten();
         let is_added = match waiting {
-            Some(claim) => Wait { shared, claim: Some(claim), bytes }.run(*start_by).await,
+            Some(waiting) => Wait { shared, claim, waiting: Some(waiting) }.run(*start_by).await,
             None => false,
         };
         if is_added {
-            self.bytes.fetch_add(bytes, Relaxed);
+            self.record(claim);
         } else {
             shared.count_rejection(*rank);
         }
@@ -106,24 +115,25 @@ impl ReservedBytes {
 impl Drop for ReservedBytes {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut();
-        self.shared.release(bytes);
+        let processing = *self.processing.get_mut();
+        self.shared.release(bytes, processing);
     }
 }
 
 /// Wait for the memory of a claim. A dropped wait leaves the queue and returns memory that it just got.
 struct Wait<'r> {
     shared: &'r Shared,
+    claim: Claim,
     /// `None` after the wait.
-    claim: Option<WaitingClaim>,
-    bytes: u64,
+    waiting: Option<WaitingClaim>,
 }
 
 impl Wait<'_> {
     async fn run(mut self, until: Instant) -> bool {
-        let Some(claim) = &mut self.claim else { return false };
-        let is_granted = timeout_at(until, claim.granted()).await.is_ok();
+        let Some(waiting) = &mut self.waiting else { return false };
+        let is_granted = timeout_at(until, waiting.granted()).await.is_ok();
         if is_granted {
-            self.claim = None;
+            self.waiting = None;
         }
         is_granted
     }
@@ -131,9 +141,9 @@ impl Wait<'_> {
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        let Some(claim) = self.claim.take() else { return };
-        if !self.shared.waiting.remove(&claim) {
-            self.shared.release(self.bytes);
+        let Some(waiting) = self.waiting.take() else { return };
+        if !self.shared.waiting.remove(&waiting) {
+            self.shared.release(self.claim.bytes, self.claim.processing());
         }
     }
 }

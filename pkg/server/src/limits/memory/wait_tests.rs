@@ -182,3 +182,20 @@ async fn received_bodies_leave_memory_for_processing() {
     }
     assert_eq!((reserved(&budget), rejected(&budget)), (0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_body_is_processed_in_full_memory() {
+    let (budget, meter) = budget(100 * MIB, 0);
+    let mut requests: Vec<_> = (0..2).map(|_| admitted(&budget, 45 * MIB)).collect();
+    meter.0.store(95 * MIB, Relaxed);
+    let weakened = WeakenedDecisions::default();
+    let _ = tokio::time::timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
+    let second = requests.pop().unwrap();
+    let first = requests.pop().unwrap();
+    let object_bytes = 4 * MIB / work_bytes(1);
+    assert!(first.reserve_processing(object_bytes).now_or_never().unwrap());
+    let mut waiting = second.reserve_processing(object_bytes).boxed();
+    assert!((&mut waiting).now_or_never().is_none());
+    drop(first);
+    assert!(waiting.now_or_never().unwrap());
+}
