@@ -234,6 +234,10 @@ async fn write_large_objects(client: &Client, bytes: usize) {
     assert_eq!(created, vec![201; created.len()]);
     let patched = timeout(LIMIT, join_all((0..WRITERS).map(patch))).await.expect("in time");
     assert_eq!(patched, vec![200; patched.len()]);
+    // The client retries rejected requests by itself.
+    let metrics = client.request_text(Request::get("/metrics").body(Vec::new()).unwrap()).await.unwrap();
+    let rejections: Vec<_> = metrics.lines().filter(|line| line.contains("code=\"429\"")).collect();
+    assert_eq!(rejections, Vec::<&str>::new());
 }
 
 /// Sends a write and returns its status code.
