@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 
 use bytes::Bytes;
+use endpoints::cpu_pool::{StartRequest, latest_start};
 use http_body_util::BodyExt;
 use jsontree::{Value, json};
 
@@ -21,7 +22,8 @@ async fn light_requests_continue_while_heavy_ones_wait() {
     let mut watch = client.open("GET", &path, &[], "").await.into_body();
     let (gate, shut) = mpsc::channel::<()>();
     let pool = client.heavy();
-    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
+    let start = StartRequest { user: "other", retained_bytes: 0, start_by: latest_start(None) };
+    let busy = tokio::spawn(async move { pool.run(start, async move { shut.recv() }).await });
     let path_of_map = format!("{CONFIG_MAPS}/there");
     let merge = [("content-type", "application/merge-patch+json")];
     let new = large("new");
