@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Provides programs for the tests: etcd, etcdctl, kubectl and haproxy in target/tools/bin, and an OpenID provider from
-# PyPI in target/tools/oidc. With npm on PATH also axe-core, which checks the accessibility of pages. With java, javac and mvn on PATH also the Java clients, in target/tools/java; the tests skip
-# them if Maven cannot fetch them.
+# PyPI in target/tools/oidc. With npm on PATH also axe-core, which checks the accessibility of pages. With java, javac and mvn
+# on PATH also the Java clients, in target/tools/java; the tests skip them if Maven cannot fetch them.
 #
 #   tools/fetch-tools.sh            all tools
 #   tools/fetch-tools.sh etcd ...   only the named tools
@@ -179,7 +179,8 @@ build_etcd() {
   rm -rf "$work" "$dir/etcd-3.7.log"
 }
 
-# Unpacks the packages of a system with Python and Java. Their scripts do not run, so the links that these would create follow.
+# Unpacks the packages of a system with Python and Java. The packages' scripts do not run, so the links that they create are
+# made here.
 fetch_clean_root() {
   local new=$dir/clean-root.new deb java
   command -v dpkg >/dev/null || die "no dpkg on PATH; it unpacks the clean root"

@@ -58,7 +58,7 @@ class Skipped(Exception):
 
 
 class Inputs:
-    """What an audience has before it starts to read."""
+    """Programs and packages that a reader of an audience already has."""
 
     root = ROOT
 

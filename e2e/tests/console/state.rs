@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::incident::{IncidentFixture, StuckWebhook, get};
+use crate::incident::{IncidentFixture, PATIENCE, StuckWebhook, get};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_watcher_is_shown_with_lag() {
@@ -132,7 +132,9 @@ async fn history_is_recorded_without_viewer() {
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let has_points = |history: &Value| history["at"].as_array().is_some_and(|points| points.len() > 1);
+    let start = std::time::Instant::now();
     let history = loop {
+        assert!(start.elapsed() < PATIENCE, "no point was recorded");
         let (code, body) = get(&client, "/debug/console/history").await;
         assert_eq!(code, 200);
         let history: Value = serde_json::from_slice(&body).unwrap();
@@ -154,7 +156,9 @@ async fn slow_request_log_names_the_webhook() {
     let client = scene.server.client().await;
     let webhook = StuckWebhook::configure(&scene.server);
     let mut asking = webhook.ask(&scene.server);
+    let start = std::time::Instant::now();
     while scene.state(&client, "webhooks").await["underWay"] == json!([]) {
+        assert!(start.elapsed() < PATIENCE, "the webhook is never called");
         // The server had not observed the configuration yet.
         if asking.ended(std::time::Duration::from_millis(50)).is_some() {
             asking = webhook.ask(&scene.server);
@@ -166,8 +170,15 @@ async fn slow_request_log_names_the_webhook() {
     // The closed listener resets the connection of the call.
     drop(webhook);
     asking.ended(std::time::Duration::from_secs(60)).unwrap();
-    let log = scene.server.log();
-    let line = log.lines().find(|line| line.contains("slow request") && line.contains("configmaps")).unwrap();
+    // The server logs a request after its response.
+    let is_slow = |line: &&str| line.contains("slow request") && line.contains("configmaps");
+    let line = loop {
+        assert!(start.elapsed() < PATIENCE, "no line of a slow request");
+        if let Some(line) = scene.server.log().lines().find(is_slow) {
+            break line.to_owned();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
     let name = "longest_call=\"webhook stuck.example.com of configuration stuck\"";
     assert!(line.contains(name) && line.contains("validating-webhook="), "{line}");
 }

@@ -14,7 +14,6 @@ use apimachinery::time::format_duration;
 use bytes::Bytes;
 use component_base::trace::Span;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
@@ -184,7 +183,7 @@ impl Webhook {
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         let duration = start.elapsed();
         Span::record_call(duration, || {
-            format!("webhook {}{}", self.url.authority().map_or("", Authority::as_str), self.url.path())
+            format!("webhook {}{}", self.url.host().unwrap_or_default(), self.url.path())
         });
         let response =
             outcome.as_ref().ok().map(|response| (response.status().as_u16(), response.body().len()));

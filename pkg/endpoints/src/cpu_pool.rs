@@ -2,8 +2,7 @@
 //!
 //! All requests share the runtime's threads, so a task must yield every few milliseconds. Decoding,
 //! defaulting, validating and encoding an object do not yield. Their duration depends on the number of bytes,
-//! which is known in advance. Above [`POOL_WRITE_BYTES_MIN`] or [`POOL_READ_BYTES_MIN`] the work runs here, in
-//! order of arrival.
+//! which is known in advance. Above [`POOL_WRITE_BYTES_MIN`] or [`POOL_READ_BYTES_MIN`] the work runs here.
 //!
 //! The threads have a runtime of their own: while one task waits for the store or a webhook, others run. The
 //! server's runtime drives that I/O and the tasks that the work spawns. So no other request ever depends on a
@@ -46,7 +45,7 @@ const STACK_BYTES: usize = 8 << 20;
 const REQUESTS: Family<Gauge, 1> = Family::gauge(
     Stability::Internal,
     "mainstay_heavy_requests",
-    "Requests of the CPU pool, by state: running or queued.",
+    "Requests of the CPU pool, by state: running or waiting.",
     ["state"],
 );
 const REJECTED: Family<Counter, 0> = Family::counter(

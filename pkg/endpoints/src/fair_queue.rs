@@ -30,7 +30,7 @@ pub struct FairQueue<T> {
     turns: BTreeMap<Turn, Arc<str>>,
     items: usize,
     bytes: u64,
-    /// Number of the next item or turn. 0 is never used: a user without items has that turn.
+    /// Number of the next item or turn. 0 is never used: it is the turn of a user that was just added.
     next: u64,
 }
 
@@ -103,8 +103,9 @@ impl<T> FairQueue<T> {
             items < items_max / part && used.saturating_add(bytes) <= bytes_max / part as u64
         };
         let of_user = self.users.get(user);
-        fits(self.items, self.bytes, 1)
-            && of_user.is_none_or(|of_user| fits(of_user.items.len(), of_user.bytes, 2))
+        let items = of_user.map_or(0, |of_user| of_user.items.len());
+        let bytes_of_user = of_user.map_or(0, |of_user| of_user.bytes);
+        fits(self.items, self.bytes, 1) && fits(items, bytes_of_user, 2)
     }
 
     /// Adds an item of a user that retains `bytes` while it waits.
@@ -136,7 +137,7 @@ impl<T> FairQueue<T> {
         self.users.get(user)?.items.front().map(|item| &item.value)
     }
 
-    /// Takes the next item. Its user goes to the end of its turn.
+    /// Takes the next item. The turn of its user then comes last.
     pub fn pop(&mut self) -> Option<Served<T>> {
         let (_, user) = self.turns.first_key_value()?;
         let user = Arc::clone(user);

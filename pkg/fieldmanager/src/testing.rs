@@ -1,4 +1,4 @@
-//! Entries for tests, and their memory.
+//! Managed-field entries for tests, and a counter of allocated bytes.
 
 use apimachinery::time::UnixTime;
 use jsontree::{Value, json};

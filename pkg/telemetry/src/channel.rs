@@ -57,7 +57,7 @@ pub(crate) fn connect_lazily(
         None if target.secure => Some(ClientTlsConfig::new().with_native_roots()),
         tls => tls,
     };
-    let endpoint = |host: &str| encrypted(host, tls.clone());
+    let endpoint = |host: &str| Ok(encrypted(host, tls.clone())?.timeout(environment.timeout));
     Ok(match address {
         Address::Tcp(host) => match dialer {
             None => endpoint(&host)?.connect_lazy(),
@@ -176,8 +176,10 @@ impl Service<Uri> for ProxyConnector {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::future::poll_fn;
 
     #[test]
     fn only_https_urls_demand_encryption() {
@@ -189,6 +191,18 @@ mod tests {
         check("http://otel:4317/", "otel:4317", false);
         check("otel:4317", "otel:4317", false);
         check("unix:///run/otel.sock", "unix:///run/otel.sock", false);
+    }
+
+    #[tokio::test]
+    async fn export_without_response_ends() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = silent.local_addr().unwrap().to_string();
+        let environment =
+            ExporterEnvironment { timeout: Duration::from_millis(20), ..ExporterEnvironment::default() };
+        let mut channel = connect_lazily(Some(&address), &environment, None).unwrap();
+        poll_fn(|context| channel.poll_ready(context)).await.unwrap();
+        let request = http::Request::new(tonic::body::Body::empty());
+        assert!(channel.call(request).await.is_err());
     }
 
     #[test]

@@ -5,12 +5,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
 use crate::Error;
+
+/// Maximum duration of an export without the variable (OpenTelemetry's default).
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Protocol of this exporter. Upstream's exporter has no other one either.
 const GRPC: &str = "grpc";
@@ -23,7 +27,7 @@ struct NamedFile {
 }
 
 /// Connection settings of the environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExporterEnvironment {
     /// Collector URL; `None` for the default.
     pub(crate) endpoint: Option<String>,
@@ -31,6 +35,14 @@ pub struct ExporterEnvironment {
     certificate: Option<NamedFile>,
     /// Client certificate and its key, PEM. One without the other is ignored, as in upstream.
     client: Option<ClientFiles>,
+    /// Maximum duration of an export. The library's own limit covers only repetitions.
+    pub(crate) timeout: Duration,
+}
+
+impl Default for ExporterEnvironment {
+    fn default() -> Self {
+        ExporterEnvironment { endpoint: None, certificate: None, client: None, timeout: EXPORT_TIMEOUT }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +71,12 @@ impl ExporterEnvironment {
         if let Some((variable, protocol)) = value("PROTOCOL").filter(|(_, protocol)| protocol != GRPC) {
             tracing::warn!(variable, protocol, "unsupported trace protocol, using grpc");
         }
+        let milliseconds = value("TIMEOUT").and_then(|(_, text)| text.parse().ok());
         ExporterEnvironment {
             endpoint: value("ENDPOINT").map(|(_, url)| url),
             certificate: value("CERTIFICATE").map(file),
             client: prefixes.iter().find_map(client),
+            timeout: milliseconds.map_or(EXPORT_TIMEOUT, Duration::from_millis),
         }
     }
 

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use super::Overloaded;
 use crate::fair_queue::{FairQueue, Place, QueueBounds};
 
-/// Bounds of the waiting requests. Each retains its head and its body. Without a limit on memory, the bytes
-/// bound the memory of requests that no thread works on yet.
+/// Bounds of the waiting requests. Each retains its head and its body. Bodies that are still being received are not counted:
+/// seats bound their number.
 pub(super) const BOUNDS: QueueBounds = QueueBounds { items_max: 4096, bytes_max: 192 << 20 };
 
 pub(super) struct Queue {

@@ -236,7 +236,7 @@ fn negotiate(
     negotiation::negotiate_output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
-/// Group and plural of the kinds whose `status` is no table: its storage in upstream converts none.
+/// Group and plural of kinds whose `status` is not available as a Table: upstream's storage for it has no table converter.
 const STATUS_WITHOUT_TABLES: [(&str, &str); 7] = [
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices"),
@@ -247,8 +247,8 @@ const STATUS_WITHOUT_TABLES: [(&str, &str); 7] = [
     ("scheduling.k8s.io", "podgroups"),
 ];
 
-/// Returns the media types that an endpoint offers. Tables are not available for subresources other than
-/// these two, nor for resources that are only created.
+/// Returns the media types that an endpoint offers. Tables are not available for subresources other than `status` and
+/// `scale`, nor for resources that are only created.
 pub(crate) fn offer(endpoint: &Resource) -> Offer {
     let custom = endpoint.custom.is_some();
     let has_tables = || match endpoint.subresource {

@@ -114,12 +114,12 @@ pub(crate) fn restore(new: &mut Object, old: Option<&Object>, path: &str) {
 
 /// Metadata that an update of a status or another subresource does not change (upstream's `ResetObjectMetaForStatus`).
 /// Name, uid and creation time are not among them: validation rejects other values.
-const STATUS_KEEPS: [&str; 7] =
+const UNCHANGED_BY_SUBRESOURCES: [&str; 7] =
     ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Takes the metadata that a subresource does not change from `old`.
+/// Restores the metadata of `old` that a subresource must not change.
 pub(crate) fn restore_metadata(new: &mut Object, old: &Object) {
-    for name in STATUS_KEEPS {
+    for name in UNCHANGED_BY_SUBRESOURCES {
         meta::set(new, name, meta::metadata(old).and_then(|metadata| metadata.get(name)).cloned());
     }
 }

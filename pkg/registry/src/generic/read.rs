@@ -16,8 +16,8 @@ impl Registry {
     /// any, `N` for at least N.
     ///
     /// # Errors
-    /// 404; 400 for an invalid version of a resource without a watch cache; 500 for one of a resource with a watch cache
-    /// (upstream does not map that error) and for an object that cannot be decoded; 504 for a future version.
+    /// 404 for an absent object; 504 for a future version. 400 for an invalid version, but 500 with a watch cache, because
+    /// upstream does not map that error. 500 for an object that cannot be decoded.
     pub async fn get(&self, target: &Target<'_>, resource_version: &str) -> Result<Arc<Element>> {
         let storage = self.storage_of(target, "get")?;
         let stored = self.stored(storage)?;

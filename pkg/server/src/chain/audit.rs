@@ -104,7 +104,7 @@ pub(crate) struct RecordedRequest<'a> {
 }
 
 impl AuditRecord {
-    /// A request that came in.
+    /// Starts the record of a received request. `latencies` is absent for long-running requests, which get new ones.
     /// A request without its own `latencies`, which is long-running, gets new ones.
     pub(crate) fn new(
         auditor: &Arc<Auditor>,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::limits::memory::head_bytes;
 
-/// Write whose size is known as far as that decides where it runs.
+/// Write with the decision if it runs in the CPU pool.
 pub(super) struct SizedWrite {
     pub(super) request: Request,
     /// Present for an expensive write, which runs in the CPU pool.

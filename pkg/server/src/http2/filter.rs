@@ -282,8 +282,8 @@ impl Block {
     }
 
     /// Replaces the block by its decoded form. If its fields are larger than the limit, there is a field of the same size
-    /// in place of the rest, so that the parser rejects the request. A block that expands too much, or has a field for which
-    /// the parser would end the connection, becomes one for which it ends the stream.
+    /// in place of the rest, so that the parser rejects the request. If a block expands too much, or the parser would end the
+    /// connection for a field, the block is replaced by one for which the parser ends only the stream.
     fn decode(&mut self, table: &mut Table) -> Result<(), BlockError> {
         let limit = usize::try_from(HEADER_LIST_BYTES_MAX).unwrap_or(usize::MAX);
         let mut decoded = Vec::with_capacity(self.bytes.len().max(DECODED_BYTES_MIN));
@@ -293,8 +293,11 @@ impl Block {
         table.decode(&self.bytes, |name, value| {
             let before = size;
             size = size.saturating_add(hpack::field_size(name, value));
+            if size > limit.saturating_mul(LIST_EXCESS_MAX) {
+                return Err(BlockError);
+            }
             if is_rejected {
-                return;
+                return Ok(());
             }
             if !is_parsable(name, value) {
                 is_rejected = true;
@@ -304,10 +307,8 @@ impl Block {
             } else if before <= limit {
                 hpack::encode(b"x", &vec![b'x'; limit.saturating_sub(before)], &mut decoded);
             }
+            Ok(())
         })?;
-        if size > limit.saturating_mul(LIST_EXCESS_MAX) {
-            return Err(BlockError);
-        }
         if is_rejected {
             decoded = Vec::new();
             hpack::encode(b"connection", b"", &mut decoded);
@@ -342,7 +343,7 @@ impl Block {
     }
 }
 
-/// True if the parser accepts the field. It would take another one for an error of the compression.
+/// True if the parser accepts the field. For another field, it would report a compression error and end the connection.
 fn is_parsable(name: &[u8], value: &[u8]) -> bool {
     match name {
         b":method" => !value.is_empty() && value.iter().all(|byte| is_method_byte(*byte)),

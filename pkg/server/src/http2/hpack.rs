@@ -55,7 +55,7 @@ impl Table {
     pub(crate) fn decode(
         &mut self,
         block: &[u8],
-        mut sink: impl FnMut(&[u8], &[u8]),
+        mut sink: impl FnMut(&[u8], &[u8]) -> Result<(), BlockError>,
     ) -> Result<(), BlockError> {
         let mut reader = Reader { rest: block };
         let mut has_fields = false;
@@ -70,7 +70,7 @@ impl Table {
                 }
                 Entry::Indexed(index) => {
                     let (name, value) = self.field(index)?;
-                    sink(name, value);
+                    sink(name, value)?;
                 }
                 Entry::Literal { name, value, added } => {
                     let name = match name {
@@ -78,7 +78,7 @@ impl Table {
                         Name::Text(text) => text.decode()?,
                     };
                     let value = value.decode()?;
-                    sink(&name, &value);
+                    sink(&name, &value)?;
                     if added {
                         let field = Field { name: name.into(), value: value.into() };
                         self.add(field);

@@ -151,7 +151,8 @@ fn steps_text(latencies: &Latencies) -> String {
     let mut text = String::new();
     for (step, time) in latencies.all().filter(|(_, time)| *time >= LOGGED_STEP_MIN) {
         let separator = if text.is_empty() { "" } else { " " };
-        let _ = write!(text, "{separator}{}={time:.0?}", step.name());
+        let whole = Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let _ = write!(text, "{separator}{}={whole:?}", step.name());
     }
     text
 }
@@ -187,8 +188,8 @@ mod tests {
         let latencies = Latencies::default();
         assert_eq!(steps_text(&latencies), "");
         latencies.record(Step::Authentication, Duration::from_micros(900));
-        latencies.record(Step::MutatingWebhook, Duration::from_millis(1_000));
+        latencies.record(Step::MutatingWebhook, Duration::from_millis(1_412));
         latencies.record(Step::Storage, Duration::from_micros(412_345));
-        assert_eq!(steps_text(&latencies), "mutating-webhook=1s etcd=412ms");
+        assert_eq!(steps_text(&latencies), "mutating-webhook=1.412s etcd=412ms");
     }
 }

@@ -62,7 +62,7 @@ fn repeated_hand_written_error_is_reported_once() {
 /// Three controllers are two errors. Upstream validates the metadata of an update four times: twice for all kinds, and twice
 /// in the rules of API services, which merge equal errors.
 #[test]
-fn equal_metadata_errors_of_an_api_service_are_merged_in_its_own_rules() {
+fn api_service_merges_its_own_metadata_errors() {
     let controller =
         |uid| json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true});
     let service = |owners: Value| {

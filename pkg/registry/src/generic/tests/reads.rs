@@ -42,7 +42,7 @@ async fn future_version_times_out() {
 }
 
 #[tokio::test]
-async fn an_invalid_version_is_a_400_without_a_cache_and_a_500_with_one() {
+async fn code_of_invalid_version_depends_on_watch_cache() {
     let world = World::new();
     let error = "resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax";
     let check = async |plural: &str, code: u16, message: &str| {

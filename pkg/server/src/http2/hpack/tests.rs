@@ -17,6 +17,7 @@ fn decoded(table: &mut Table, block: &[u8]) -> Result<String, BlockError> {
     let mut text = String::new();
     table.decode(block, |name, value| {
         text += &format!("{}={};", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+        Ok(())
     })?;
     Ok(text)
 }
@@ -79,7 +80,12 @@ fn encoded_fields_decode_alike() {
         let value = vec![b'v'; length];
         encode(b"name", &value, &mut block);
         let mut lengths = Vec::new();
-        Table::default().decode(&block, |name, value| lengths.push((name.len(), value.len()))).unwrap();
+        Table::default()
+            .decode(&block, |name, value| {
+                lengths.push((name.len(), value.len()));
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(lengths, [(4, length)]);
     }
 }

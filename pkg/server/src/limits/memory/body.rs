@@ -1,4 +1,7 @@
 //! Memory reservation for the body of a write; nothing is reserved before bytes arrive.
+//!
+//! A body beyond a small one reserves its whole announced length. If each of its frames reserved memory, half-received bodies
+//! could fill the memory and wait for each other.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,12 +16,12 @@ use http_body_util::BodyExt;
 use apimachinery::status::Status;
 use endpoints::routing::dispatch::{Body, BoxError};
 
-use super::reservation::work_bytes;
-use super::{Purpose, Reservation, ReservedBytes};
+use super::reservation::{Growth, work_bytes};
+use super::{BODY_BYTES_MAX, Purpose, Reservation, ReservedBytes};
 
 impl Reservation {
-    /// Body that reserves one byte per received byte. If it gets no memory, it fails with a Status: 429. The
-    /// announced length reserves nothing, otherwise a client could exhaust the memory with an announcement.
+    /// Body that reserves one byte per byte of its length. If it gets no memory, it fails with a Status: 429. A length of
+    /// which only a few KiB have arrived reserves nothing, otherwise a client could exhaust the memory with an announcement.
     pub(crate) fn reserve_received(&self, body: Body) -> Body {
         self.meter(body, false)
     }
@@ -32,7 +35,9 @@ impl Reservation {
         match &self.0 {
             Some(reserved) => {
                 let reserved = Arc::clone(reserved);
-                MeteredBody { body, reserved, is_processed, waiting: None }.boxed_unsync()
+                let length_max = BODY_BYTES_MAX as u64;
+                let announced = body.size_hint().upper().unwrap_or(length_max).min(length_max);
+                MeteredBody { body, reserved, announced, is_processed, waiting: None }.boxed_unsync()
             }
             None => body,
         }
@@ -42,6 +47,8 @@ impl Reservation {
 struct MeteredBody {
     body: Body,
     reserved: Arc<ReservedBytes>,
+    /// Length that the client announced; without one, the maximum.
+    announced: u64,
     /// True if the reader processes the body.
     is_processed: bool,
     waiting: Option<WaitingFrame>,
@@ -60,10 +67,12 @@ impl MeteredBody {
         if length == 0 {
             return Some(frame);
         }
-        let purpose =
-            if self.is_processed { Purpose::Process } else { self.reserved.purpose_of_received(length) };
-        let bytes = if self.is_processed { work_bytes(length) } else { length };
-        if self.reserved.try_grow(purpose, bytes) {
+        let Growth { purpose, bytes } = if self.is_processed {
+            Growth { purpose: Purpose::ProcessPart, bytes: work_bytes(length) }
+        } else {
+            self.reserved.growth_of_received(length, self.announced)
+        };
+        if bytes == 0 || self.reserved.try_grow(purpose, bytes) {
             return Some(frame);
         }
         let reserved = Arc::clone(&self.reserved);

@@ -9,6 +9,8 @@ pub(super) enum Purpose {
     Start,
     /// Bytes of a body beyond a small one.
     Receive,
+    /// Work on a small body while it is read.
+    ProcessPart,
     /// Work on a received body.
     Process,
 }
@@ -27,12 +29,12 @@ impl Claim {
     /// Rank of the limit for this claim.
     ///
     /// Received bodies are released only after they were processed. So bodies of any rank leave a part of the
-    /// memory to the processing of bodies, which cannot wait for itself.
+    /// memory to other requests, and to the processing of bodies, which cannot wait for itself.
     pub(super) fn limit_rank(self) -> SheddingRank {
         match self.purpose {
             Purpose::Start => self.rank,
-            Purpose::Receive => self.rank.min(SheddingRank::Object),
-            Purpose::Process => self.rank.above(),
+            Purpose::Receive => SheddingRank::Bulk,
+            Purpose::ProcessPart | Purpose::Process => self.rank.above(),
         }
     }
 
@@ -41,11 +43,11 @@ impl Claim {
         match self.purpose {
             Purpose::Start => self.rank as usize,
             Purpose::Receive => 3,
-            Purpose::Process => 4,
+            Purpose::ProcessPart | Purpose::Process => 4,
         }
     }
 
-    /// 1 for a claim to process a body, otherwise 0.
+    /// 1 for a claim to process a complete body, otherwise 0.
     pub(super) fn processing(self) -> usize {
         usize::from(self.purpose == Purpose::Process)
     }

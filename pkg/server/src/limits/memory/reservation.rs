@@ -42,6 +42,12 @@ pub(super) fn work_bytes(object_bytes: u64) -> u64 {
     object_bytes.saturating_mul(WORK_PER_BYTE)
 }
 
+/// Addition to a reservation.
+pub(super) struct Growth {
+    pub(super) purpose: Purpose,
+    pub(super) bytes: u64,
+}
+
 /// Reserved bytes of one request, shared by its reservation and its body.
 pub(super) struct ReservedBytes {
     shared: Arc<Shared>,
@@ -50,6 +56,8 @@ pub(super) struct ReservedBytes {
     /// End of waits for memory.
     start_by: Instant,
     received: AtomicU64,
+    /// Part of `bytes` for the body.
+    of_body: AtomicU64,
     bytes: AtomicU64,
     /// Number of claims to process the body.
     processing: AtomicUsize,
@@ -58,15 +66,20 @@ pub(super) struct ReservedBytes {
 impl ReservedBytes {
     pub(super) fn new(shared: Arc<Shared>, rank: SheddingRank, user: &str, start_by: Instant) -> Self {
         let received = AtomicU64::new(0);
+        let of_body = AtomicU64::new(0);
         let bytes = AtomicU64::new(0);
         let processing = AtomicUsize::new(0);
-        ReservedBytes { shared, rank, user: user.into(), start_by, received, bytes, processing }
+        ReservedBytes { shared, rank, user: user.into(), start_by, received, of_body, bytes, processing }
     }
 
-    /// Purpose of received bytes. A small body is part of the start of its request.
-    pub(super) fn purpose_of_received(&self, bytes: u64) -> Purpose {
+    /// Growth for received bytes of a body with this announced length. A small body is part of the start of its request.
+    pub(super) fn growth_of_received(&self, bytes: u64, announced: u64) -> Growth {
         let received = self.received.fetch_add(bytes, Relaxed).saturating_add(bytes);
-        if received <= SMALL_UPDATE_BYTES_MAX as u64 { Purpose::Start } else { Purpose::Receive }
+        let is_small = received <= SMALL_UPDATE_BYTES_MAX as u64;
+        let purpose = if is_small { Purpose::Start } else { Purpose::Receive };
+        let of_body = if is_small { received } else { received.max(announced) };
+        let before = self.of_body.swap(of_body, Relaxed);
+        Growth { purpose, bytes: of_body.saturating_sub(before) }
     }
 
     /// Adds bytes to the reservation if that is possible at once.

@@ -1,14 +1,20 @@
 //! Tests of requests that wait for memory.
 #![allow(clippy::unwrap_used)]
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
+use endpoints::routing::dispatch::{Body, BoxError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::advance;
 
 use super::reservation::work_bytes;
 use super::tests::{MIB, budget};
+use super::waiters::WAITING_MAX;
 use super::*;
 use crate::respond;
 
@@ -124,14 +130,9 @@ async fn reading_of_meter_grants_memory() {
 async fn number_of_waiting_requests_is_bounded() {
     let (budget, _) = budget(100 * MIB, 0);
     let _first = admitted(&budget, 90 * MIB);
-    let mut waiting = Vec::new();
-    loop {
-        let mut next = request(&budget, "ann", MIB);
-        match (&mut next).now_or_never() {
-            None => waiting.push(next),
-            Some(outcome) => break assert!(outcome.is_none()),
-        }
-    }
+    let mut waiting: Vec<_> = (0..WAITING_MAX / 2).map(|_| request(&budget, "ann", MIB)).collect();
+    assert!(waiting.iter_mut().all(is_waiting));
+    assert!(matches!(request(&budget, "ann", MIB).now_or_never(), Some(None)));
     assert!(is_waiting(&mut request(&budget, "bob", MIB)));
     drop(waiting);
     assert!(is_waiting(&mut request(&budget, "ann", MIB)));
@@ -141,7 +142,7 @@ async fn number_of_waiting_requests_is_bounded() {
 async fn body_waits_for_memory() {
     let (budget, _) = budget(100 * MIB, 0);
     let reservation = admitted(&budget, 0);
-    let others = admitted(&budget, 90 * MIB);
+    let others = admitted(&budget, 80 * MIB);
     let body = reservation.reserve_received(respond::full(Bytes::from(vec![0; MIB as usize])));
     let mut read = body.collect().boxed();
     assert!((&mut read).now_or_never().is_none());
@@ -175,7 +176,8 @@ async fn received_bodies_leave_memory_for_processing() {
         let Some(body) = body.collect().now_or_never() else { break };
         uploads.push((reservation, body.unwrap()));
     }
-    assert!(reserved(&budget) > 890 * MIB);
+    assert!(reserved(&budget) > 790 * MIB);
+    assert!(request(&budget, "ann", 90 * MIB).now_or_never().flatten().is_some(), "other requests");
     for (reservation, body) in uploads {
         assert!(reservation.reserve_processing(body.to_bytes().len() as u64).now_or_never().unwrap());
         assert!(reserved(&budget) >= work_bytes(3 * MIB));
@@ -198,4 +200,61 @@ async fn one_body_is_processed_in_full_memory() {
     assert!((&mut waiting).now_or_never().is_none());
     drop(first);
     assert!(waiting.now_or_never().unwrap());
+}
+
+/// Body of two frames with an announced length.
+fn frames(length: u64) -> Body {
+    let frame = Bytes::from(vec![0; length as usize / 2]);
+    let frames = [frame.clone(), frame].map(|frame| Ok::<_, BoxError>(Frame::data(frame)));
+    let sized = http_body_util::StreamBody::new(futures::stream::iter(frames));
+    SizedBody { body: sized.boxed_unsync(), length }.boxed_unsync()
+}
+
+struct SizedBody {
+    body: Body,
+    length: u64,
+}
+
+impl http_body::Body for SizedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_received_bodies_do_not_wait_for_each_other() {
+    let (budget, _) = budget(2 * MIB, 0);
+    let reservations = [admitted(&budget, 0), admitted(&budget, 0)];
+    let [first, second] = reservations.each_ref().map(|r| r.reserve_received(frames(MIB)));
+    let mut first = Box::pin(first);
+    let mut second = Box::pin(second);
+    assert!(first.frame().now_or_never().is_some());
+    assert!(second.frame().now_or_never().is_none(), "nothing of it is held");
+    assert!(first.frame().now_or_never().is_some());
+    let [first_reservation, _second_reservation] = reservations;
+    drop((first, first_reservation));
+    assert!(second.collect().now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_read_body_does_not_stop_processing() {
+    let (budget, meter) = budget(100 * MIB, 0);
+    let stalled = admitted(&budget, 0);
+    let mut stalled_body = Box::pin(stalled.reserve_while_read(frames(8 << 10)));
+    assert!(stalled_body.frame().now_or_never().is_some());
+    meter.0.store(97 * MIB, Relaxed);
+    let weakened = WeakenedDecisions::default();
+    let _ = tokio::time::timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
+    let processed = ReservedBytes::new(Arc::clone(budget.0.as_ref().unwrap()), SheddingRank::Object, "bob", Instant::now() + WAIT);
+    assert!(Reservation::from(processed).reserve_processing(MIB / work_bytes(1)).now_or_never().unwrap());
 }

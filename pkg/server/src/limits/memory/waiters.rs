@@ -1,5 +1,5 @@
 //! Requests that wait for memory: a fair queue per class of claims. Within a class, users get memory in turns.
-//! A class does not wait for a higher one, because each has memory of its own between the limits.
+//! If the first claim of a class does not fit, those of the next class are tried.
 
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::Claim;
 
 /// Maximum number of waiting claims per class.
-const WAITING_MAX: usize = 1024;
+pub(super) const WAITING_MAX: usize = 1024;
 /// Waiting claims of a class retain at most this fraction of the limit (1/n).
 const RETAINED_DIVISOR: u64 = 16;
 
@@ -93,7 +93,7 @@ impl WaitQueue {
             while class.front().is_some_and(|waiter| add(waiter.claim)) {
                 let Some(served) = class.pop() else { break };
                 self.waiting.fetch_sub(1, SeqCst);
-                // A claim that is given up at this moment releases its memory when it finds its place gone.
+                // If the wait ends at this moment, its drop releases the memory, because its place is gone.
                 let _ = served.value.granted.send(());
             }
         }

@@ -109,8 +109,8 @@ impl History {
         points.push_back(point);
     }
 
-    /// Returns the changes of the last `seconds` until `now`. Without a point from that time, the oldest one counts, or the
-    /// start of the server.
+    /// Returns the changes of the last `seconds` until `now`. The base is the oldest point of that period, otherwise the
+    /// newest point, otherwise the start of the server.
     pub(super) fn change(&self, now: &Point, seconds: i64) -> Change {
         let points = self.points();
         let is_recent = |point: &&Point| now.at.saturating_sub(point.at) <= seconds;

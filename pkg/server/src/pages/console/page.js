@@ -454,13 +454,18 @@ function build() {
         make("div", { id: id + "-body" }, ...(fixed ? fixed() : [])))));
     fold({ id }).addEventListener("toggle", redraw);
   }
+  nameCollapse();
+}
+
+// Names the effect of the button that collapses or opens all sections.
+function nameCollapse() {
+  $("collapse").textContent = SECTIONS.every((section) => !fold(section).open) ? "Open all" : "Collapse all";
 }
 
 // Collapses all sections; opens all if all are collapsed.
 function collapse() {
   const open = SECTIONS.every((section) => !fold(section).open);
   SECTIONS.forEach((section) => { fold(section).open = open; });
-  $("collapse").textContent = open ? "Collapse all" : "Open all";
 }
 
 // ---- the profile
@@ -534,6 +539,7 @@ function plan() {
 
 // Shows the current state again, after a change of what is shown.
 function redraw() {
+  nameCollapse();
   if (current) show(current);
 }
 
