@@ -57,7 +57,8 @@ pub(crate) fn connect_lazily(
         None if target.secure => Some(ClientTlsConfig::new().with_native_roots()),
         tls => tls,
     };
-    let endpoint = |host: &str| Ok(encrypted(host, tls.clone())?.timeout(environment.timeout));
+    let endpoint =
+        |host: &str| encrypted(host, tls.clone()).map(|endpoint| endpoint.timeout(environment.timeout));
     Ok(match address {
         Address::Tcp(host) => match dialer {
             None => endpoint(&host)?.connect_lazy(),
@@ -197,8 +198,8 @@ mod tests {
     async fn export_without_response_ends() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = silent.local_addr().unwrap().to_string();
-        let environment =
-            ExporterEnvironment { timeout: Duration::from_millis(20), ..ExporterEnvironment::default() };
+        let timeout = |name: &str| (name == "OTEL_EXPORTER_OTLP_TIMEOUT").then(|| "20".to_owned());
+        let environment = ExporterEnvironment::read(timeout);
         let mut channel = connect_lazily(Some(&address), &environment, None).unwrap();
         poll_fn(|context| channel.poll_ready(context)).await.unwrap();
         let request = http::Request::new(tonic::body::Body::empty());

@@ -36,7 +36,8 @@ impl Reservation {
             Some(reserved) => {
                 let reserved = Arc::clone(reserved);
                 let length_max = BODY_BYTES_MAX as u64;
-                let announced = body.size_hint().upper().unwrap_or(length_max).min(length_max);
+                let announced =
+                    http_body::Body::size_hint(&body).upper().unwrap_or(length_max).min(length_max);
                 MeteredBody { body, reserved, announced, is_processed, waiting: None }.boxed_unsync()
             }
             None => body,

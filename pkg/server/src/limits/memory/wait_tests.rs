@@ -255,6 +255,11 @@ async fn half_read_body_does_not_stop_processing() {
     meter.0.store(97 * MIB, Relaxed);
     let weakened = WeakenedDecisions::default();
     let _ = tokio::time::timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
-    let processed = ReservedBytes::new(Arc::clone(budget.0.as_ref().unwrap()), SheddingRank::Object, "bob", Instant::now() + WAIT);
+    let processed = ReservedBytes::new(
+        Arc::clone(budget.0.as_ref().unwrap()),
+        SheddingRank::Object,
+        "bob",
+        Instant::now() + WAIT,
+    );
     assert!(Reservation::from(processed).reserve_processing(MIB / work_bytes(1)).now_or_never().unwrap());
 }
