@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::*;
 use crate::testing::allocated;
 
-/// Maximum memory that a large head adds, in bytes.
-const RETAINED_BYTES_MAX: i64 = 8 * 1024;
+/// Maximum memory that a large head adds, in bytes: 8 KiB, and 1 KiB for slots of requests that were open at the same time.
+const RETAINED_BYTES_MAX: i64 = 9 * 1024;
 const LARGE: usize = 900_000;
 const WATCH: &str = "/api/v1/watched?watch=1";
 
@@ -121,11 +121,7 @@ async fn http2_connection_retains_no_head() {
     let mut heads = vec![vec![request(1, &huffman)], entries(LARGE, 10), entries(8000, 100)];
     heads.extend([4000, 8100, 12_000, 16_200, 20_000, LARGE].map(|size| vec![request(1, &large(size))]));
     for requests in heads {
-        let mut more = i64::MAX;
-        // Requests that are open at the same time need slots, and their number depends on the scheduler.
-        for _ in 0..3 {
-            more = more.min(retained(Protocol::Http2, &http2(&requests)).await - small);
-        }
+        let more = retained(Protocol::Http2, &http2(&requests)).await - small;
         assert!(more <= RETAINED_BYTES_MAX, "{more} bytes");
     }
 }
