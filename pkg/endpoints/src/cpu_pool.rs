@@ -1,8 +1,8 @@
 //! CPU pool: threads for requests that would block a runtime thread for too long.
 //!
 //! All requests share the runtime's threads, so a task must yield every few milliseconds. Decoding,
-//! defaulting, validating and encoding an object do not yield. Their duration depends on the number of bytes,
-//! which is known in advance. Above [`POOL_WRITE_BYTES_MIN`] or [`POOL_READ_BYTES_MIN`] the work runs here.
+//! defaulting, validating and encoding an object do not yield. The number of bytes determines their duration. It is known in
+//! advance. Above [`POOL_WRITE_BYTES_MIN`] or [`POOL_READ_BYTES_MIN`] the work runs here.
 //!
 //! The threads have a runtime of their own: while one task waits for the store or a webhook, others run. The
 //! server's runtime drives that I/O and the tasks that the work spawns. So no other request ever depends on a

@@ -125,12 +125,8 @@ pub fn prepare_for_update(
     meta::set_generation(new, meta::generation(old));
     if row.message.open && endpoint.subresource == "status" {
         keep_all_but_status(new, old);
-    }
-    for path in reset_paths(endpoint, context.gates()) {
-        match *path {
-            ".metadata" => restore_metadata(new, old),
-            path => restore(new, Some(old), path),
-        }
+    } else {
+        restore_paths(endpoint, new, old, context);
     }
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         inherit(new, old, name);
@@ -144,6 +140,16 @@ pub fn prepare_for_update(
     of(row).prepare_for_update(endpoint.subresource, new, old, context);
     if !counts_first {
         count_change(endpoint, row, new, old, context.gates());
+    }
+}
+
+/// Takes the fields that the endpoint does not change from `old`.
+fn restore_paths(endpoint: &Resource, new: &mut Object, old: &Object, context: &Context<'_>) {
+    for path in reset_paths(endpoint, context.gates()) {
+        match *path {
+            ".metadata" => restore_metadata(new, old),
+            path => restore(new, Some(old), path),
+        }
     }
 }
 
