@@ -374,6 +374,23 @@ class Envtest(Case):
         self.assertEqual(printed.splitlines()[-1], "ok")
 
 
+class Arm64(Case):
+    def test_server_creates_a_namespace(self):
+        self.server_only()
+        program = release.programs(DIST).get("arm64")
+        if not program:
+            self.skipTest("DIST has no program for arm64")
+        command = [needs("qemu-aarch64"), program, "--embedded-in-memory", "--secure-port=16445"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                line = next(line for line in server.stdout if line.startswith("export KUBECONFIG="))
+                variables = {**os.environ, "KUBECONFIG": line.strip().split("=", 1)[1]}
+                created = run(needs("kubectl"), "create", "namespace", "qemu", env=variables)
+                self.assertEqual(created, "namespace/qemu created\n")
+            finally:
+                server.terminate()
+
+
 class Deploy(Case):
     def helm(self, command, *arguments):
         # A helm that `go install` built has an old release of Kubernetes as its default.

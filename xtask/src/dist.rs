@@ -16,6 +16,9 @@ use crate::tree::{output, root};
 const PROFILE: &str = "PROFILE";
 /// Environment variable with the output directory of [`programs`] for one or more architectures, instead of a new build.
 const PROGRAMS_DIRECTORY: &str = "DIST_PROGRAMS";
+/// Environment variable with an architecture other than this machine's, such as `aarch64`, for a cross-compiler
+/// (`tools/static-build.sh`).
+const ARCHITECTURE: &str = "ARCHITECTURE";
 
 const PROGRAMS: [&str; 2] = ["kube-apiserver", "apibench"];
 const SBOMS: [&str; 2] = ["sbom.cdx.json", "sbom.spdx.json"];
@@ -42,7 +45,8 @@ pub(crate) fn run(directory: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Builds the programs for this machine's architecture into a directory, relative to the root of the tree.
+/// Builds the programs for this machine's architecture, or for that of `ARCHITECTURE`, into a directory, relative to the root
+/// of the tree.
 ///
 /// # Errors
 /// As [`run`].
@@ -51,10 +55,11 @@ pub(crate) fn programs(directory: &str) -> Result<(), Error> {
 }
 
 fn build_programs(directory: &Path) -> Result<(), Error> {
-    let architecture = architecture(std::env::consts::ARCH)?;
+    let machine = machine();
+    let architecture = architecture(&machine)?;
     let built = build()?;
     for program in PROGRAMS {
-        package(&built.join(program), directory, &format!("{program}-linux-{architecture}"))?;
+        package(&built.join(program), directory, &format!("{program}-linux-{architecture}"), &objcopy(&machine))?;
     }
     // The same build needs the same profile.
     if let Some(profile) = profile() {
@@ -62,6 +67,17 @@ fn build_programs(directory: &Path) -> Result<(), Error> {
         std::fs::copy(&profile, copy).map_err(Error::of(profile))?;
     }
     Ok(())
+}
+
+/// Returns Rust's name of the architecture of the programs.
+fn machine() -> String {
+    let other = std::env::var(ARCHITECTURE).ok().filter(|name| !name.is_empty());
+    other.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// Returns the name of the objcopy for an architecture.
+fn objcopy(machine: &str) -> String {
+    if machine == std::env::consts::ARCH { "objcopy".to_owned() } else { format!("{machine}-linux-gnu-objcopy") }
 }
 
 /// Returns the path of the profile, if there is one.
@@ -116,13 +132,13 @@ fn build() -> Result<PathBuf, Error> {
 }
 
 /// Splits the binary into a stripped one and its debug information, which debuggers find by the name in the binary.
-fn package(binary: &Path, directory: &Path, name: &str) -> Result<(), Error> {
+fn package(binary: &Path, directory: &Path, name: &str, objcopy: &str) -> Result<(), Error> {
     let stripped = directory.join(name);
     let debug = directory.join(format!("{name}.debug"));
-    output(Command::new("objcopy").arg("--only-keep-debug").args([binary, &debug]))?;
+    output(Command::new(objcopy).arg("--only-keep-debug").args([binary, &debug]))?;
     let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
     link.push(&debug);
-    output(Command::new("objcopy").arg("--strip-all").arg(link).args([binary, &stripped]))?;
+    output(Command::new(objcopy).arg("--strip-all").arg(link).args([binary, &stripped]))?;
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&stripped, executable).map_err(Error::of(name))?;
     // A binary that needs a loader does not start in an image without one.
@@ -178,6 +194,12 @@ mod tests {
         std::fs::write(directory.join("a"), "").unwrap();
         assert!(matches!(empty(directory.to_str().unwrap()), Err(Error::NotEmpty(_))));
         std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn programs_of_another_architecture_need_its_objcopy() {
+        assert_eq!(objcopy(std::env::consts::ARCH), "objcopy");
+        assert_eq!(objcopy("riscv64"), "riscv64-linux-gnu-objcopy");
     }
 
     #[test]
