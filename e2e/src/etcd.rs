@@ -111,6 +111,25 @@ impl Etcd {
         assert!(done.status.success(), "{done:?}");
     }
 
+    /// Returns the keys with a prefix, in order.
+    ///
+    /// # Panics
+    /// etcd does not return them.
+    pub fn keys(&self, prefix: &str) -> Vec<String> {
+        let mut command = Command::new(tools::program("etcdctl"));
+        command.env("ETCDCTL_API", "3").args([
+            "--endpoints",
+            &self.url(),
+            "get",
+            "--prefix",
+            "--keys-only",
+            prefix,
+        ]);
+        let done = process::run(&mut command, "", TOOL_LIMIT);
+        assert!(done.status.success(), "{done:?}");
+        done.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+
     /// Returns the end of the log.
     pub fn log(&self) -> String {
         log::tail(&std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default(), 40)

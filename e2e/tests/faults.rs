@@ -5,5 +5,6 @@ mod faults {
     mod clients;
     mod crash;
     mod load;
+    mod overrides;
     mod store;
 }

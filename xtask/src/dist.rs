@@ -59,7 +59,12 @@ fn build_programs(directory: &Path) -> Result<(), Error> {
     let architecture = architecture(&machine)?;
     let built = build()?;
     for program in PROGRAMS {
-        package(&built.join(program), directory, &format!("{program}-linux-{architecture}"), &objcopy(&machine))?;
+        package(
+            &built.join(program),
+            directory,
+            &format!("{program}-linux-{architecture}"),
+            &objcopy(&machine),
+        )?;
     }
     // The same build needs the same profile.
     if let Some(profile) = profile() {
@@ -77,7 +82,11 @@ fn machine() -> String {
 
 /// Returns the name of the objcopy for an architecture.
 fn objcopy(machine: &str) -> String {
-    if machine == std::env::consts::ARCH { "objcopy".to_owned() } else { format!("{machine}-linux-gnu-objcopy") }
+    if machine == std::env::consts::ARCH {
+        "objcopy".to_owned()
+    } else {
+        format!("{machine}-linux-gnu-objcopy")
+    }
 }
 
 /// Returns the path of the profile, if there is one.

@@ -7,10 +7,9 @@ mod route;
 
 use std::sync::Arc;
 
-use storage::{Revision, Storage};
+use storage::{Revision, RoutedStorage, Storage};
 
-use crate::freshness::Frontier;
-use crate::read_index::ReadIndex;
+use crate::source::Sources;
 use crate::{Budget, Damage, Driver, Element, Options, Resource, ResourceConfig};
 
 pub use compare::Difference;
@@ -86,7 +85,7 @@ pub struct GetResult {
     pub revision: Revision,
 }
 
-/// Serves the reads of one store. Cheap to clone.
+/// Serves the reads of a store, or of several that share its keys. Cheap to clone.
 #[derive(Clone)]
 pub struct Delegator {
     pub(crate) inner: Arc<Inner>,
@@ -94,14 +93,14 @@ pub struct Delegator {
 
 /// State shared by the delegator and its driver.
 pub(crate) struct Inner {
+    /// All stores as one.
     pub(crate) store: Arc<dyn Storage>,
+    pub(crate) sources: Sources,
     pub(crate) prefix: String,
     pub(crate) resources: Resources,
     pub(crate) budget: Arc<Budget>,
     /// Memory budget for the frames of all caches.
     pub(crate) frames: Arc<Budget>,
-    pub(crate) frontier: Frontier,
-    pub(crate) read_index: ReadIndex,
     pub(crate) options: Options,
 }
 
@@ -127,14 +126,23 @@ impl Delegator {
         resources: Vec<ResourceConfig>,
         options: Options,
     ) -> (Self, Driver) {
+        Self::over(RoutedStorage::new(store), prefix, resources, options)
+    }
+
+    /// As [`new`](Self::new), with some prefixes in other stores. All keys of a resource must be in one store.
+    pub fn over(
+        store: RoutedStorage,
+        prefix: &str,
+        resources: Vec<ResourceConfig>,
+        options: Options,
+    ) -> (Self, Driver) {
         let inner = Inner {
-            read_index: ReadIndex::new(Arc::clone(&store)),
-            store,
+            sources: Sources::new(store.clone()),
+            store: store.into_store(),
             prefix: format!("{}/", prefix.trim_end_matches('/')),
             resources: Resources::default(),
             budget: Budget::new(options.forms_bytes_max),
             frames: Budget::new(options.frames_bytes_max),
-            frontier: Frontier::default(),
             options,
         };
         let mut set = Set::default();

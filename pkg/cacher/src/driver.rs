@@ -1,4 +1,4 @@
-//! Keeps the caches of one store up to date: one watch over everything, and an initial list of each resource.
+//! Keeps the caches up to date. For each store: one watch over everything, and an initial list of each resource.
 //!
 //! The watch is opened first. Each resource is then listed at the store's current revision. Changes that
 //! arrive meanwhile are held back for the resource; changes that its list already contains are skipped. So a
@@ -18,11 +18,13 @@ mod slot;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{join, join_all};
 use tokio::time::{Instant, interval};
 
-use crate::Seed;
 use crate::delegator::Inner;
 use crate::resource::Stage;
+use crate::source::Source;
+use crate::{Resource, Seed};
 use backoff::Backoff;
 use feed::End;
 use session::Session;
@@ -63,19 +65,33 @@ impl Driver {
         }
         tokio::select! {
             biased;
-            () = run_sessions(inner, self.seed) => {}
-            () = inner.frontier.poll_progress(&*inner.store) => {}
+            () = run_all(inner, self.seed) => {}
             () = sweep(inner) => {}
         }
     }
 }
 
+/// Drives the caches of all stores until all stores have shut down. The seed is for the main store.
+async fn run_all(inner: &Inner, seed: Option<Arc<Seed>>) {
+    let others = inner.sources.others().iter().map(|source| run_source(inner, source, None));
+    join(run_source(inner, inner.sources.main(), seed), join_all(others)).await;
+}
+
+/// Drives the caches of one store until it shuts down.
+async fn run_source(inner: &Inner, source: &Arc<Source>, seed: Option<Arc<Seed>>) {
+    tokio::select! {
+        biased;
+        () = run_sessions(inner, source, seed) => {}
+        () = source.frontier.poll_progress(&*source.store) => {}
+    }
+}
+
 /// Restarts after every gap in the watch.
-async fn run_sessions(inner: &Inner, mut seed: Option<Arc<Seed>>) {
+async fn run_sessions(inner: &Inner, source: &Arc<Source>, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
         let start = Instant::now();
-        let end = match Session::begin(inner, seed.take()).await {
+        let end = match Session::begin(inner, source, seed.take()).await {
             Ok(mut life) => life.run().await,
             Err(error) => End::Gap(error.to_string()),
         };
@@ -83,10 +99,10 @@ async fn run_sessions(inner: &Inner, mut seed: Option<Arc<Seed>>) {
             backoff.reset();
         }
         match end {
-            End::StoreClosed => return inner.reset("the store is shut down"),
+            End::StoreClosed => return inner.reset(source, "the store is shut down"),
             End::Gap(reason) => {
                 tracing::warn!(reason, "the caches start anew");
-                inner.reset(&reason);
+                inner.reset(source, &reason);
             }
         }
         backoff.wait().await;
@@ -107,10 +123,11 @@ async fn sweep(inner: &Inner) {
 }
 
 impl Inner {
-    /// Resets every cache that is in use.
-    fn reset(&self, reason: &str) {
+    /// Resets every cache of a store that is in use.
+    fn reset(&self, source: &Arc<Source>, reason: &str) {
         let now = Instant::now();
-        for resource in self.resources.load().iter().filter(|resource| !resource.is_dormant()) {
+        let is_affected = |resource: &&Arc<Resource>| resource.has_source(source) && !resource.is_dormant();
+        for resource in self.resources.load().iter().filter(is_affected) {
             if let Some(cache) = &resource.cache {
                 resource.enter(Stage::Filling);
                 cache.reset(Some(reason.to_owned()), now);

@@ -115,10 +115,13 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
+    use storage::memory::Memory;
     use tokio::time::{Duration, Instant};
 
     use super::*;
     use crate::cache::{Cache, CacheConfig};
+    use crate::resource::Filling;
+    use crate::source::Source;
     use crate::{
         Element, HeaderBuilder, Ingest, IngestError, Predicate, ResourceConfig, Scope, WatchQuery, WatchStart,
     };
@@ -148,7 +151,8 @@ mod tests {
             Element::with_header(&format!("/registry/pods/{name}"), Bytes::from_static(b"{}"), 1, header)
         };
         cache.fill(pods.iter().map(element).collect(), 1, Vec::new(), Instant::now());
-        Resource::new(config, Some(cache), true, None, Default::default())
+        let source = Arc::new(Source::new(&(Arc::new(Memory::new()) as _)));
+        Resource::new(config, source, Some(cache), true, Filling::AtOnce, Default::default())
     }
 
     #[tokio::test]

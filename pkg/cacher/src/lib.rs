@@ -1,5 +1,5 @@
 //! Reads with the freshness rules of Kubernetes. The [`Delegator`] chooses the source for every get, list and
-//! watch: the watch cache, which one watch over the whole store keeps up to date, or storage itself.
+//! watch: the watch cache, which one watch over each store keeps up to date, or storage itself.
 //!
 //! Values are opaque here. An [`Ingest`] decodes each value once on arrival into an [`Element`], which all
 //! later reads share. A [`Memo`] caches encoded forms of an element.
@@ -19,6 +19,7 @@ mod predicate;
 mod read_index;
 mod resource;
 mod seed;
+mod source;
 mod stats;
 mod uncached;
 mod watch;

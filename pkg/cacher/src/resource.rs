@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::cache::Cache;
 use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
+use crate::source::Source;
 use crate::{Damage, Element, HeaderBuilder, Ingest, IngestError};
 
 #[derive(Clone)]
@@ -44,16 +45,24 @@ pub(crate) enum Stage {
     Retired,
 }
 
+/// Start of the filling of a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filling {
+    AtOnce,
+    OnDemand,
+}
+
 /// A resource of a [`crate::Delegator`].
 pub struct Resource {
     pub(crate) config: ResourceConfig,
+    /// The store with its keys.
+    pub(crate) source: Arc<Source>,
     /// `None` for uncached resources.
     pub(crate) cache: Option<Arc<Cache>>,
     /// True if the delegator was created with the resource.
     pub(crate) initial: bool,
     stage: Mutex<Stage>,
-    /// Notifies the driver of the first use, if the cache is dormant until then.
-    first_use: Option<Arc<Notify>>,
+    filling: Filling,
     /// Wakes readers that wait for a stage, in order, so that simulations are deterministic.
     stage_changed: Notify,
     pub(crate) metrics: ResourceMetrics,
@@ -75,25 +84,42 @@ impl Ingest for PanicSafeIngest {
 }
 
 impl Resource {
-    /// A resource whose cache is filled at once, or on first use if there is a notification `asked`.
+    /// A resource with keys in `source`, and with a cache if it is cached.
     pub(crate) fn new(
         mut config: ResourceConfig,
+        source: Arc<Source>,
         cache: Option<Arc<Cache>>,
         initial: bool,
-        first_use: Option<Arc<Notify>>,
+        filling: Filling,
         weakened: WeakenedDecisions,
     ) -> Self {
         config.ingest = Arc::new(PanicSafeIngest(config.ingest));
-        let stage = match (&cache, &first_use) {
-            (Some(_), Some(_)) => Stage::Dormant,
-            (Some(_), None) => Stage::Filling,
-            (None, _) => Stage::Ready,
+        let stage = match filling {
+            _ if cache.is_none() => Stage::Ready,
+            Filling::AtOnce => Stage::Filling,
+            Filling::OnDemand => Stage::Dormant,
         };
         let stage = Mutex::new(stage);
         let stage_changed = Notify::new();
         let metrics = ResourceMetrics::default();
         let stored_count = AtomicI64::new(NEVER_COUNTED);
-        Resource { config, cache, initial, stage, first_use, stage_changed, metrics, stored_count, weakened }
+        Resource {
+            config,
+            source,
+            cache,
+            initial,
+            stage,
+            filling,
+            stage_changed,
+            metrics,
+            stored_count,
+            weakened,
+        }
+    }
+
+    /// True if this store has its keys.
+    pub(crate) fn has_source(&self, source: &Arc<Source>) -> bool {
+        Arc::ptr_eq(&self.source, source)
     }
 
     pub fn config(&self) -> &ResourceConfig {
@@ -114,15 +140,14 @@ impl Resource {
 
     /// Triggers the filling of a dormant cache.
     fn request_fill(&self) {
-        let Some(notify) = &self.first_use else { return };
         if self.transition(|stage| stage == Stage::Dormant, Stage::Filling) {
-            notify.notify_one();
+            self.source.changed.notify_one();
         }
     }
 
     /// True if the cache is filled on first use.
     pub(crate) fn is_filled_on_demand(&self) -> bool {
-        self.first_use.is_some()
+        self.filling == Filling::OnDemand
     }
 
     /// True if the cache is unused so far and therefore not filled.

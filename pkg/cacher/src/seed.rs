@@ -34,17 +34,20 @@ impl Seed {
 }
 
 impl Delegator {
-    /// Returns the state of all filled caches at `revision`, which must exist in the store. `None` if the
+    /// Returns the state of all filled caches of the main store at `revision`, which must exist there. `None` if the
     /// store has newer changes, or if the caches do not reach the revision in time.
     pub async fn seed(&self, revision: Revision) -> Option<Seed> {
-        if !self.inner.frontier.wait_for_existing(revision).await {
+        let main = self.inner.sources.main();
+        if !main.frontier.wait_for_existing(revision).await {
             return None;
         }
         let cached = |resource: &Arc<crate::Resource>| {
             let snapshot = resource.cache.as_ref()?.snapshot()?;
             Some((resource.config.prefix.clone(), snapshot))
         };
-        let snapshots: HashMap<_, _> = self.inner.resources.load().iter().filter_map(cached).collect();
+        let resources = self.inner.resources.load();
+        let of_main = resources.iter().filter(|resource| resource.has_source(main));
+        let snapshots: HashMap<_, _> = of_main.filter_map(cached).collect();
         // The snapshots are complete because they were loaded after the frontier reached the revision. They
         // must not contain later changes.
         let exact = snapshots.values().all(|snapshot| snapshot.revision() <= revision);

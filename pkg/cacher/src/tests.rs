@@ -9,6 +9,7 @@ mod metrics;
 mod model;
 mod resources;
 mod resting;
+mod routed;
 mod seed;
 mod streams;
 mod watch;

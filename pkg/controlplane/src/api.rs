@@ -27,7 +27,7 @@ use endpoints::routing::served::ServedApi;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::Fairness;
-use storage::Storage;
+use storage::{RoutedStorage, Storage};
 
 use crate::admission::plugins::{PluginChain, WebhookClients};
 use crate::config::Config;
@@ -83,10 +83,15 @@ pub struct Api {
 ///
 /// # Errors
 /// An error that prevents the server's start.
-pub(crate) async fn build(config: &Config, storage: Store, process: ProcessContext) -> Result<Api, RunError> {
+pub(crate) async fn build(
+    config: &Config,
+    storage: RoutedStorage,
+    process: ProcessContext,
+) -> Result<Api, RunError> {
     let mut tasks = ApiTasks::default();
-    let objects = objects::open(config, &storage, &process, &mut tasks)?;
+    let objects = objects::open(config, storage, &process, &mut tasks)?;
     let Objects { delegator, cache_driver, address, served, resource_requests, registry } = objects;
+    let storage = Arc::clone(delegator.storage());
     let metrics = ApiMetrics::new(&process.metrics, &process.webhooks);
     let access = Access::build(config, &registry, &served, &address, &metrics, &process, &mut tasks).await?;
     let credentials = process.loopback.credentials();

@@ -4,6 +4,7 @@ mod audit;
 mod authorization;
 mod egress;
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -209,14 +210,6 @@ impl StorageConfig {
             StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => HEALTH_TIMEOUT,
         }
     }
-
-    /// Returns the resources in other etcd clusters.
-    pub fn overrides(&self) -> &[EtcdOverride] {
-        match self {
-            StorageConfig::Etcd(etcd) => &etcd.overrides,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => &[],
-        }
-    }
 }
 
 /// Connection to etcd, and the key prefix.
@@ -277,11 +270,11 @@ impl EtcdOverride {
         parse().ok_or_else(|| ConfigurationError::Invalid(wrong.to_owned()))
     }
 
-    /// Returns the key prefix of the resource, relative to the store's prefix; `None` if there is no such
-    /// built-in resource.
-    pub fn directory(&self) -> Option<&'static str> {
+    /// Returns the key prefix of the resource, relative to the store's prefix. A resource that is not built in is a custom one.
+    pub fn directory(&self) -> Cow<'static, str> {
         let named = |row: &&Resource<'_>| (row.group, row.plural) == (&*self.group, &*self.resource);
-        ::api::resources::all().filter(named).find_map(|row| row.storage.map(|storage| storage.prefix))
+        let builtin = ::api::resources::all().filter(named).find_map(|row| Some(row.storage?.prefix));
+        builtin.map_or_else(|| format!("{}/{}", self.group, self.resource).into(), Cow::Borrowed)
     }
 }
 

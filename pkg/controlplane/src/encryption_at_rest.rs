@@ -20,7 +20,7 @@ use component_base::metrics::{Counter, Family, Gauge, Stability};
 use encryption::EncryptionMetrics;
 use futures::future::BoxFuture;
 use server::health::Check;
-use storage::Storage;
+use storage::RoutedStorage;
 
 use crate::config::{Config, EncryptionConfig};
 use crate::error::RunError;
@@ -63,7 +63,7 @@ type CurrentRules = Arc<ArcSwap<EncryptionRules>>;
 /// Encryption components of a server. Without encryption only the store is set.
 pub(crate) struct EncryptionAtRest {
     /// The store with transparent encryption.
-    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) storage: RoutedStorage,
     /// Health checks of plugins, except for `/livez`: a restart does not repair a failed plugin.
     pub(crate) checks: Vec<Arc<dyn Check>>,
     /// Upstream's hook, if the file is watched.
@@ -78,7 +78,7 @@ impl EncryptionAtRest {
     /// # Errors
     /// [`RunError::Encryption`] with upstream's message.
     pub(crate) async fn wrap(
-        storage: &Arc<dyn Storage>,
+        storage: &RoutedStorage,
         config: &Config,
         random: &encryption::Random,
         monitoring: Monitoring<'_>,
@@ -86,7 +86,7 @@ impl EncryptionAtRest {
         let Some(EncryptionConfig { file, automatic_reload }) = &config.encryption else {
             let background = Box::pin(async {});
             return Ok(EncryptionAtRest {
-                storage: Arc::clone(storage),
+                storage: storage.clone(),
                 checks: Vec::new(),
                 hook: None,
                 background,
@@ -116,7 +116,7 @@ impl EncryptionAtRest {
         let reloads = ReloadMetrics::new(monitoring, &FAMILIES, file, &text);
         let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
         let reloader = automatic_reload.then(|| {
-            let storage = Arc::clone(storage);
+            let storage = storage.clone();
             let current = Arc::clone(&current);
             reload::ConfigReloader::new(loader, &text, storage, current, reloads)
         });
@@ -129,7 +129,9 @@ impl EncryptionAtRest {
                     reloader.run().await;
                 }
             }),
-            storage: Arc::new(EncryptedStore::new(Arc::clone(storage), current)),
+            storage: storage
+                .clone()
+                .map(|store| Arc::new(EncryptedStore::new(store, Arc::clone(&current))) as _),
         })
     }
 }

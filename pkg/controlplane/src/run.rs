@@ -164,7 +164,7 @@ pub(crate) async fn start_as(
     let StartOverrides { authorizer, inherited } = overrides;
     let prepared = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
     let process = prepared.process(authorizer, inherited.map(|inherited| inherited.template));
-    let api = api::build(&config, Arc::clone(&prepared.encryption.storage), process).await?;
+    let api = api::build(&config, prepared.encryption.storage.clone(), process).await?;
     Ok(prepared.serve(api, config, env))
 }
 
@@ -289,7 +289,8 @@ impl PreparedServer {
         background.spawn(api.cache_driver.run());
         background.spawn(async move { memory.poll_meter(&weakened).await });
         let storage_wait = config.serving.storage_wait_max;
-        let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
+        let ready =
+            hooks.run(store.storage.clone().into_store(), storage_wait, api.cache_filled, tasks.clone());
         RunningServer {
             address,
             ca_certificates,
@@ -408,9 +409,9 @@ impl RunningServer {
         (&mut self.ready).await.map_err(|_| RunError::HookPanic)?
     }
 
-    /// Returns the store, for tests that bypass the server.
+    /// Returns the main store, for tests that bypass the server.
     pub(crate) fn storage(&self) -> &Arc<dyn storage::Storage> {
-        &self.store.storage
+        self.store.storage.main()
     }
 
     /// Returns a function that takes an image of the store. The image is empty for a store outside of this

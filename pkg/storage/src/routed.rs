@@ -1,7 +1,7 @@
 //! Combines several stores: some prefixes are in other stores (`--etcd-servers-overrides`).
 //!
-//! Each store has its own revisions, which must not be compared across stores. So resources of different
-//! stores cannot share a cache. Calls without a key go to the main store.
+//! Each store has its own revisions, which must not be compared across stores. So every store feeds its own caches. Calls
+//! without a key go to the main store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,21 +16,96 @@ use crate::{
 };
 
 /// A store that routes keys to several stores.
+#[derive(Clone)]
 pub struct RoutedStorage {
     main: Arc<dyn Storage>,
-    /// The other stores by key prefix, ending in `/`.
-    routes: Vec<(String, Arc<dyn Storage>)>,
+    /// The other stores.
+    others: Vec<Arc<dyn Storage>>,
+    routes: Vec<Route>,
+}
+
+/// A key prefix that is not in the main store.
+#[derive(Debug, Clone)]
+struct Route {
+    /// Ends in `/`.
+    prefix: String,
+    /// Index in [`RoutedStorage::others`].
+    store: usize,
 }
 
 impl RoutedStorage {
-    /// Routes keys with a prefix in `elsewhere` (ending in `/`) to that store, all others to `main`.
-    pub fn new(main: Arc<dyn Storage>, routes: Vec<(String, Arc<dyn Storage>)>) -> Self {
-        RoutedStorage { main, routes }
+    /// Routes all keys to `main`.
+    pub fn new(main: Arc<dyn Storage>) -> Self {
+        RoutedStorage { main, others: Vec::new(), routes: Vec::new() }
+    }
+
+    /// Routes the keys with a prefix (ending in `/`) to `store`. Later routes take precedence. A store can have several
+    /// prefixes.
+    #[must_use]
+    pub fn with_route(mut self, prefix: String, store: Arc<dyn Storage>) -> Self {
+        if Arc::ptr_eq(&self.main, &store) {
+            self.routes.retain(|route| route.prefix != prefix);
+            return self;
+        }
+        let known = self.others.iter().position(|other| Arc::ptr_eq(other, &store));
+        let number = known.unwrap_or(self.others.len());
+        if known.is_none() {
+            self.others.push(store);
+        }
+        self.routes.push(Route { prefix, store: number });
+        self
+    }
+
+    /// Replaces every store by a wrapper of it.
+    #[must_use]
+    pub fn map(self, wrap: impl Fn(Arc<dyn Storage>) -> Arc<dyn Storage>) -> Self {
+        let others = self.others.into_iter().map(&wrap).collect();
+        RoutedStorage { main: wrap(self.main), others, routes: self.routes }
+    }
+
+    /// The store of all keys without a route.
+    pub fn main(&self) -> &Arc<dyn Storage> {
+        &self.main
+    }
+
+    /// The other stores, without repetitions.
+    pub fn others(&self) -> &[Arc<dyn Storage>] {
+        &self.others
+    }
+
+    /// The stores, the main one first.
+    pub fn stores(&self) -> impl Iterator<Item = &Arc<dyn Storage>> {
+        std::iter::once(&self.main).chain(&self.others)
+    }
+
+    /// The number of the store of a key, in the order of [`stores`](Self::stores).
+    pub fn number_of(&self, key: &str) -> usize {
+        self.route(key).map_or(0, |route| route.store + 1)
+    }
+
+    /// Returns one store for all keys: the main one if there is no other.
+    pub fn into_store(self) -> Arc<dyn Storage> {
+        if self.routes.is_empty() { self.main } else { Arc::new(self) }
+    }
+
+    /// Returns a revision that is not below that of any write that any store acknowledged before the call.
+    ///
+    /// # Errors
+    /// Those of the stores.
+    pub async fn revision_max(&self) -> Result<Revision, Error> {
+        let mut max = 0;
+        for store in self.stores() {
+            max = store.current_revision().await?.max(max);
+        }
+        Ok(max)
+    }
+
+    fn route(&self, key: &str) -> Option<&Route> {
+        self.routes.iter().rev().find(|route| key.starts_with(&route.prefix))
     }
 
     fn of(&self, key: &str) -> &Arc<dyn Storage> {
-        let route = self.routes.iter().rev().find(|(prefix, _)| key.starts_with(prefix.as_str()));
-        route.map_or(&self.main, |(_, store)| store)
+        self.route(key).and_then(|route| self.others.get(route.store)).unwrap_or(&self.main)
     }
 }
 
@@ -96,7 +171,7 @@ impl Storage for RoutedStorage {
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        for store in std::iter::once(&self.main).chain(self.routes.iter().map(|(_, store)| store)) {
+        for store in self.stores() {
             store.healthy().await?;
         }
         Ok(())
@@ -115,7 +190,8 @@ mod tests {
     async fn keys_are_routed_by_prefix() {
         let main: Arc<dyn Storage> = Arc::new(Memory::new());
         let events: Arc<dyn Storage> = Arc::new(Memory::new());
-        let store = RoutedStorage::new(main.clone(), vec![("/registry/events/".to_owned(), events.clone())]);
+        let store =
+            RoutedStorage::new(main.clone()).with_route("/registry/events/".to_owned(), events.clone());
         let check = async |key: &str, here: &dyn Storage, elsewhere: &dyn Storage| {
             let prefix = &key[..=key.rfind('/').unwrap()];
             let start = WatchOptions { start: 1, ..WatchOptions::default() };
@@ -134,5 +210,30 @@ mod tests {
         check("/registry/events/a/b", &*events, &*main).await;
         check("/registry/events.k8s.io/a/b", &*main, &*events).await;
         check("/registry/pods/a/b", &*main, &*events).await;
+    }
+
+    #[test]
+    fn store_with_two_prefixes_is_counted_once() {
+        let main: Arc<dyn Storage> = Arc::new(Memory::new());
+        let other: Arc<dyn Storage> = Arc::new(Memory::new());
+        let store = RoutedStorage::new(main.clone())
+            .with_route("/r/events/".to_owned(), other.clone())
+            .with_route("/r/leases/".to_owned(), other)
+            .with_route("/r/pods/".to_owned(), main);
+        assert_eq!(store.stores().count(), 2);
+        let number = |key| store.number_of(key);
+        assert_eq!([number("/r/events/a"), number("/r/leases/a"), number("/r/pods/a")], [1, 1, 0]);
+    }
+
+    #[tokio::test]
+    async fn revision_max_is_the_newest_of_all_stores() {
+        let main = Arc::new(Memory::new());
+        let other = Arc::new(Memory::new());
+        for key in ["/r/events/a", "/r/events/b", "/r/events/c"] {
+            other.put(key, Bytes::new(), 0, None).await.unwrap();
+        }
+        let newest = other.current_revision().await.unwrap();
+        let store = RoutedStorage::new(main).with_route("/r/events/".to_owned(), other);
+        assert_eq!(store.revision_max().await.unwrap(), newest);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Etcd", "etcd-prefix", Text, "string", "/registry", Honoured("Prefix of all keys in etcd.")),
     flag("Etcd", "etcd-readycheck-timeout", Duration, "duration", "2s", Honoured("Timeout of the store's check in /readyz, at most --etcd-healthcheck-timeout.")),
     flag("Etcd", "etcd-servers", List, "stringSlice", "[]", Honoured("Members of the etcd cluster. Without any, the embedded store is used.")),
-    flag("Etcd", "etcd-servers-overrides", List, "stringSlice", "[]", Honoured("Resources in other etcd clusters: group/resource#server;server. They are not cached.")),
+    flag("Etcd", "etcd-servers-overrides", List, "stringSlice", "[]", Honoured("Resources in other etcd clusters: group/resource#server;server. Custom resources are possible.")),
     flag("Etcd", "lease-reuse-duration-seconds", Int, "int64", "60", Honoured("Time in seconds during which keys share a lease in etcd.")),
     flag("Etcd", "storage-backend", Text, "string", "", Honoured("Storage backend: etcd3, or empty.")),
     flag("Etcd", "storage-media-type", Text, "string", "application/vnd.kubernetes.protobuf", Ignored("objects are stored as protobuf, upstream's default, which every API server reads whatever it writes")),

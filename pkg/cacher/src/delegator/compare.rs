@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use storage::{ListOptions, Revision};
 
+use super::read::future_revision_error;
 use super::{Delegator, Error};
 use crate::cache::Cache;
 use crate::{Element, Resource};
@@ -43,16 +44,17 @@ impl Delegator {
         cache: &Cache,
         differences: &mut Vec<Difference>,
     ) -> Result<(), Error> {
-        let revision = self.inner.read_index.read().await?;
-        if !self.inner.frontier.wait_for_existing(revision).await {
-            return Err(self.future_revision_error(revision));
+        let source = &resource.source;
+        let revision = source.read_index.read().await?;
+        if !source.frontier.wait_for_existing(revision).await {
+            return Err(future_revision_error(resource, revision));
         }
         let Some(snapshot) = cache.snapshot_at(revision) else { return Ok(()) };
         let mut cached = snapshot.iter().peekable();
         let mut start = None;
         loop {
             let options = ListOptions { start, limit: PAGE, revision, uncounted: true };
-            let listing = self.inner.store.list(&resource.config.prefix, options).await?;
+            let listing = source.store.list(&resource.config.prefix, options).await?;
             let more = listing.has_more();
             start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
             for kv in listing.kvs {

@@ -13,6 +13,7 @@ use super::route::{self, ListRoute, RequiredFreshness};
 use super::{Delegator, Error, Freshness, GetResult};
 use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
+use crate::source::Source;
 use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
 
 /// Retry delay for clients if a revision is not reached, in seconds (upstream's
@@ -95,14 +96,14 @@ impl Delegator {
             Freshness::Exact(_) => return None,
             freshness => route::required_freshness(freshness),
         };
-        match (self.wait(resource, need).await, need) {
+        match (wait(resource, need).await, need) {
             (Ok(()), _) => {}
             (Err(NotFresh::Late(revision)), RequiredFreshness::Revision(_)) => {
-                return Some(Err(self.future_revision_error(revision)));
+                return Some(Err(future_revision_error(resource, revision)));
             }
             (Err(_), _) => return None,
         }
-        let (snapshot, revision) = self.current(cache)?;
+        let (snapshot, revision) = current(resource, cache)?;
         let element = match snapshot.get(key).cloned().map(uncached::require_readable).transpose() {
             // The store may be able to decrypt it now.
             Err(Error::Corrupt { damage: Damage::Undecryptable, .. }) => return None,
@@ -153,7 +154,7 @@ impl Delegator {
             ListRoute::AtRevision(revision) => self.list_at(resource, cache, query, revision).await,
             ListRoute::Current(RequiredFreshness::Latest) => self.list_latest(resource, cache, query).await,
             ListRoute::Current(need) => {
-                self.wait(resource, need).await.map_err(|stale| self.stale_error(stale))?;
+                wait(resource, need).await.map_err(|stale| stale_error(resource, stale))?;
                 let limit = route::limit(query);
                 self.list_current(resource, cache, &ListQuery { limit, ..query.clone() }).await
             }
@@ -186,7 +187,7 @@ impl Delegator {
         query: &ListQuery,
     ) -> Result<Page, Error> {
         let counts = &resource.metrics.consistent;
-        match self.wait(resource, RequiredFreshness::Latest).await {
+        match wait(resource, RequiredFreshness::Latest).await {
             Ok(()) => {
                 let page = self.list_current(resource, cache, query).await;
                 if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
@@ -194,7 +195,7 @@ impl Delegator {
             }
             Err(NotFresh::Late(requested)) if self.inner.options.skip_stale_fallback => {
                 counts.fallback_skipped.increment();
-                let current = self.inner.frontier.load();
+                let current = resource.source.frontier.load();
                 let retry_after_seconds = RETRY_AFTER_SECONDS;
                 return Err(Error::StaleCache { requested, current, retry_after_seconds });
             }
@@ -211,7 +212,7 @@ impl Delegator {
         cache: &Cache,
         query: &ListQuery,
     ) -> Result<Page, Error> {
-        let Some((snapshot, revision)) = self.current(cache) else {
+        let Some((snapshot, revision)) = current(resource, cache) else {
             return Err(cache.not_ready(Instant::now()));
         };
         Span::current().event("GetLatestSnapshotOrBuildLocked success");
@@ -226,8 +227,8 @@ impl Delegator {
         query: &ListQuery,
         revision: Revision,
     ) -> Result<Page, Error> {
-        if let Err(stale) = self.wait(resource, RequiredFreshness::Revision(revision)).await {
-            return Err(self.stale_error(stale));
+        if let Err(stale) = wait(resource, RequiredFreshness::Revision(revision)).await {
+            return Err(stale_error(resource, stale));
         }
         match cache.snapshot_at(revision) {
             Some(snapshot) => {
@@ -276,9 +277,9 @@ impl Delegator {
             return Err(cache.not_ready(Instant::now()));
         }
         if let WatchStart::State(freshness) = query.start {
-            self.wait(resource, route::required_freshness(freshness))
+            wait(resource, route::required_freshness(freshness))
                 .await
-                .map_err(|stale| self.stale_error(stale))?;
+                .map_err(|stale| stale_error(resource, stale))?;
         }
         cache.start(query, lenient)
     }
@@ -288,77 +289,74 @@ impl Delegator {
         cache.snapshot().is_some()
             || resource.is_filled_on_demand() && timeout(WAIT_MAX, resource.ready()).await == Ok(true)
     }
+}
 
-    /// Waits until the caches are fresh enough.
-    async fn wait(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
-        if !matches!(need, RequiredFreshness::Latest) {
-            record_lock();
-        }
-        let fresh = self.wait_untraced(resource, need).await;
-        if fresh.is_ok() {
-            Span::current().event("watchCache fresh enough");
-        }
-        fresh
-    }
-
-    async fn wait_untraced(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
-        let start = match need {
-            RequiredFreshness::Any => return Ok(()),
-            RequiredFreshness::Revision(revision) if self.inner.frontier.load() >= revision => {
-                resource.metrics.waits.observe_duration(Duration::ZERO);
-                return Ok(());
-            }
-            RequiredFreshness::Revision(_) | RequiredFreshness::Latest => Instant::now(),
-        };
-        let result = match need {
-            RequiredFreshness::Any => Ok(()),
-            RequiredFreshness::Revision(revision) => {
-                if self.inner.frontier.wait_for_requested(revision).await {
-                    Ok(())
-                } else {
-                    Err(NotFresh::Late(revision))
-                }
-            }
-            RequiredFreshness::Latest => self.wait_for_latest().await,
-        };
-        resource.metrics.waits.observe_duration(start.elapsed());
-        result
-    }
-
-    async fn wait_for_latest(&self) -> Result<(), NotFresh> {
-        let result = timeout(WAIT_MAX, self.inner.read_index.read()).await;
-        let silent = || storage::Error::Unavailable("no revision in time".to_owned());
-        let revision = result.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
-        Span::current().event("getCurrentRV success");
+/// Waits until the caches of the resource's store are fresh enough.
+async fn wait(resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
+    if !matches!(need, RequiredFreshness::Latest) {
         record_lock();
-        if self.inner.frontier.wait_for_existing(revision).await {
-            Ok(())
-        } else {
-            Err(NotFresh::Late(revision))
+    }
+    let fresh = wait_untraced(resource, need).await;
+    if fresh.is_ok() {
+        Span::current().event("watchCache fresh enough");
+    }
+    fresh
+}
+
+async fn wait_untraced(resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
+    let frontier = &resource.source.frontier;
+    let start = match need {
+        RequiredFreshness::Any => return Ok(()),
+        RequiredFreshness::Revision(revision) if frontier.load() >= revision => {
+            resource.metrics.waits.observe_duration(Duration::ZERO);
+            return Ok(());
         }
-    }
-
-    /// Returns the state of the cache and the revision up to which it is complete; `None` while it is not
-    /// ready.
-    fn current(&self, cache: &Cache) -> Option<(Arc<Snapshot>, Revision)> {
-        // The order matters: changes in between make the state newer than its revision, never older.
-        let frontier = self.inner.frontier.load();
-        let snapshot = cache.snapshot()?;
-        let revision = frontier.max(snapshot.revision());
-        Some((snapshot, revision))
-    }
-
-    fn stale_error(&self, stale: NotFresh) -> Error {
-        match stale {
-            NotFresh::Late(revision) => self.future_revision_error(revision),
-            NotFresh::Unknown(error) => error.into(),
+        RequiredFreshness::Revision(_) | RequiredFreshness::Latest => Instant::now(),
+    };
+    let result = match need {
+        RequiredFreshness::Any => Ok(()),
+        RequiredFreshness::Revision(revision) => {
+            if frontier.wait_for_requested(revision).await {
+                Ok(())
+            } else {
+                Err(NotFresh::Late(revision))
+            }
         }
-    }
+        RequiredFreshness::Latest => wait_for_latest(&resource.source).await,
+    };
+    resource.metrics.waits.observe_duration(start.elapsed());
+    result
+}
 
-    pub(super) fn future_revision_error(&self, requested: Revision) -> Error {
-        let current = self.inner.frontier.load();
-        Error::FutureRevision { requested, current, retry_after_seconds: RETRY_AFTER_SECONDS }
+async fn wait_for_latest(source: &Source) -> Result<(), NotFresh> {
+    let result = timeout(WAIT_MAX, source.read_index.read()).await;
+    let silent = || storage::Error::Unavailable("no revision in time".to_owned());
+    let revision = result.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
+    Span::current().event("getCurrentRV success");
+    record_lock();
+    if source.frontier.wait_for_existing(revision).await { Ok(()) } else { Err(NotFresh::Late(revision)) }
+}
+
+/// Returns the state of the cache and the revision up to which it is complete; `None` while it is not
+/// ready.
+fn current(resource: &Resource, cache: &Cache) -> Option<(Arc<Snapshot>, Revision)> {
+    // The order matters: changes in between make the state newer than its revision, never older.
+    let frontier = resource.source.frontier.load();
+    let snapshot = cache.snapshot()?;
+    let revision = frontier.max(snapshot.revision());
+    Some((snapshot, revision))
+}
+
+fn stale_error(resource: &Resource, stale: NotFresh) -> Error {
+    match stale {
+        NotFresh::Late(revision) => future_revision_error(resource, revision),
+        NotFresh::Unknown(error) => error.into(),
     }
+}
+
+pub(super) fn future_revision_error(resource: &Resource, requested: Revision) -> Error {
+    let current = resource.source.frontier.load();
+    Error::FutureRevision { requested, current, retry_after_seconds: RETRY_AFTER_SECONDS }
 }
 
 /// Lists a snapshot and records metrics and the trace event.

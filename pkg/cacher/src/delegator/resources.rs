@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Delegator, Inner};
 use crate::cache::{Cache, CacheConfig};
+use crate::resource::Filling;
 use crate::{Resource, ResourceConfig};
 use storage::tree::{Keyed, Tree};
 
@@ -32,8 +32,6 @@ impl Keyed for Resource {
 #[derive(Default)]
 pub(crate) struct Resources {
     set: ArcSwap<Set>,
-    /// Notifies the driver (the only waiter) of changes, and of first uses of caches.
-    changed: Arc<Notify>,
 }
 
 impl Resources {
@@ -46,11 +44,6 @@ impl Resources {
         self.set.load_full()
     }
 
-    /// Waits until the set has changed since the last call, or a dormant cache is used.
-    pub(crate) async fn wait_for_change(&self) {
-        self.changed.notified().await;
-    }
-
     /// Swaps the set for a changed copy. `change` is called again after a concurrent swap.
     fn update<T>(&self, change: impl Fn(&mut Set) -> T) -> T {
         let mut current = self.set.load();
@@ -59,7 +52,6 @@ impl Resources {
             let changed = change(&mut next);
             let witnessed = self.set.compare_and_swap(&*current, Arc::new(next));
             if Arc::ptr_eq(&witnessed, &current) {
-                self.changed.notify_one();
                 return changed;
             }
             current = witnessed;
@@ -78,6 +70,7 @@ impl Inner {
 
     /// Creates a resource, with a cache if it is configured and the driver can map its keys.
     pub(super) fn resource(&self, config: ResourceConfig, founding: bool) -> Arc<Resource> {
+        let source = Arc::clone(self.sources.of(&config.prefix));
         let followed = segments(&self.prefix, &config.prefix).is_some_and(|count| count <= 2);
         if !followed && self.options.enabled && config.cached {
             tracing::error!(prefix = config.prefix, "cannot cache a resource with this prefix");
@@ -88,12 +81,12 @@ impl Inner {
                 index: config.index,
                 limits: self.options.limits,
                 frames: Arc::clone(&self.frames),
-                fresh_revision: self.frontier.handle(),
+                fresh_revision: source.frontier.handle(),
             };
             Arc::new(Cache::new(config, Instant::now()))
         });
-        let change_notify = self.options.fill_on_demand.then(|| Arc::clone(&self.resources.changed));
-        Arc::new(Resource::new(config, cache, founding, change_notify, self.options.weakened.clone()))
+        let filling = if self.options.fill_on_demand { Filling::OnDemand } else { Filling::AtOnce };
+        Arc::new(Resource::new(config, source, cache, founding, filling, self.options.weakened.clone()))
     }
 }
 
@@ -113,6 +106,7 @@ impl Delegator {
     pub fn install(&self, config: ResourceConfig) -> Arc<Resource> {
         let resource = self.inner.resource(config, false);
         let former = self.inner.resources.update(|set| set.insert(Arc::clone(&resource)));
+        resource.source.changed.notify_one();
         if let Some(former) = former {
             former.retire();
         }
@@ -126,6 +120,7 @@ impl Delegator {
     /// A retired resource can still be read, as one whose cache is never filled.
     pub fn retire(&self, prefix: &str) -> Option<Arc<Resource>> {
         let retired = self.inner.resources.update(|set| set.remove(prefix))?;
+        retired.source.changed.notify_one();
         retired.retire();
         Some(retired)
     }

@@ -15,6 +15,7 @@ use super::initial_list::{InitialList, fill};
 use super::retry_unreadable::{self, can_decrypt_any};
 use super::slot::Slots;
 use crate::delegator::Inner;
+use crate::source::Source;
 use crate::{Resource, Seed};
 
 /// Running lists with their slot numbers. Aborted lists yield nothing.
@@ -23,9 +24,10 @@ type RunningLists<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<InitialList,
 /// Running decryption retries with their slot numbers; true if a value could be decrypted.
 type RunningRetries<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
 
-/// The caches between two gaps of the watch.
+/// The caches of one store between two gaps of the watch.
 pub(super) struct Session<'a> {
     inner: &'a Inner,
+    source: &'a Arc<Source>,
     feed: Feed<'a>,
     slots: Slots,
     /// Slots with changes in the incomplete batch.
@@ -41,24 +43,29 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Opens the watch and starts to list every resource that the seed does not contain. With a seed, the
     /// watch starts at its revision.
-    pub(super) async fn begin(inner: &'a Inner, seed: Option<Arc<Seed>>) -> Result<Self, Error> {
+    pub(super) async fn begin(
+        inner: &'a Inner,
+        source: &'a Arc<Source>,
+        seed: Option<Arc<Seed>>,
+    ) -> Result<Self, Error> {
         let start = match &seed {
             Some(seed) => seed.revision(),
-            None => inner.store.current_revision().await?,
+            None => source.store.current_revision().await?,
         };
-        let feed = Feed::open(&*inner.store, &inner.prefix, start).await?;
+        let feed = Feed::open(&*source.store, &inner.prefix, start).await?;
         // No cache is ready, and each will be listed at this revision or a later one.
-        inner.frontier.publish(start);
+        source.frontier.publish(start);
         let mut session = Session {
             inner,
+            source,
             feed,
-            slots: Slots::new(&inner.prefix),
+            slots: Slots::new(&inner.prefix, source),
             changed_slots: Vec::new(),
             seed,
             fills: RunningLists::new(),
             attempts: RunningRetries::new(),
             pages: Arc::new(Semaphore::new(inner.options.concurrent_lists_max.max(1))),
-            compacted: inner.store.compacted(),
+            compacted: source.store.compacted(),
         };
         session.on_changed();
         Ok(session)
@@ -79,7 +86,7 @@ impl<'a> Session<'a> {
                 Some((at, resource, opened)) = self.attempts.next() => self.on_retry_done(at, &resource, opened),
                 _ = retry.tick() => self.on_retry(),
                 Ok(()) = self.compacted.changed() => self.on_compacted(),
-                () = self.inner.resources.wait_for_change() => self.on_changed(),
+                () = self.source.changed.notified() => self.on_changed(),
                 item = self.feed.next() => match item {
                     Ok(Some(WatchItem::Event(event))) => self.on_event(event),
                     Ok(Some(WatchItem::Progress(revision))) => self.on_progress(revision),
@@ -143,7 +150,7 @@ impl<'a> Session<'a> {
                 slot.apply(now);
             }
         }
-        self.inner.frontier.publish(revision);
+        self.source.frontier.publish(revision);
     }
 
     /// Discards the incomplete batch; it will be repeated.
@@ -172,7 +179,7 @@ impl<'a> Session<'a> {
     }
 
     fn on_retry(&mut self) {
-        let store = &*self.inner.store;
+        let store = &*self.source.store;
         for (at, slot) in self.slots.numbered() {
             let keys = slot.retry_keys();
             if keys.is_empty() {
@@ -208,7 +215,7 @@ impl<'a> Session<'a> {
         let Some(slot) = self.slots.get_mut(at) else { return };
         let Some(cache) = slot.cache().cloned() else { return };
         let resource = Arc::clone(slot.resource());
-        let store = &*self.inner.store;
+        let store = &*self.source.store;
         let pages = Arc::clone(&self.pages);
         let (abort, registration) = AbortHandle::new_pair();
         slot.set_list(abort);

@@ -16,6 +16,7 @@ use crate::cache::Cache;
 use crate::core::{Arrival, KeyChange, Slab, Snapshot};
 use crate::delegator::Set;
 use crate::resource::Stage;
+use crate::source::Source;
 
 /// The driver's state of a resource.
 pub(super) struct Slot {
@@ -167,18 +168,24 @@ impl Slot {
     }
 }
 
-/// The driver's resources by reusable numbers. Prefixes of resources have one or two segments after the
+/// The driver's resources of one store by reusable numbers. Prefixes of resources have one or two segments after the
 /// store's prefix.
 pub(super) struct Slots {
     root: usize,
+    source: Arc<Source>,
     slots: Slab<Slot>,
     numbers: HashMap<String, u32>,
 }
 
 impl Slots {
-    /// An empty set; `root` is the prefix of all keys.
-    pub(super) fn new(root: &str) -> Self {
-        Slots { root: root.len(), slots: Slab::default(), numbers: HashMap::new() }
+    /// An empty set of resources in `source`; `root` is the prefix of all keys.
+    pub(super) fn new(root: &str, source: &Arc<Source>) -> Self {
+        Slots {
+            root: root.len(),
+            source: Arc::clone(source),
+            slots: Slab::default(),
+            numbers: HashMap::new(),
+        }
     }
 
     /// The slot number of a key's resource, if it is installed.
@@ -201,7 +208,7 @@ impl Slots {
     }
 
     /// Drops the slots of resources that are not in the set and aborts their lists, and creates the missing
-    /// slots. Returns the numbers of new slots, and the number of dropped ones.
+    /// slots of the store. Returns the numbers of new slots, and the number of dropped ones.
     pub(super) fn sync_with(&mut self, set: &Set, buffered_changes_max: usize) -> (Vec<u32>, usize) {
         let is_of_set = |slot: &Slot| {
             let of_set = set.get(&slot.resource.config.prefix);
@@ -223,7 +230,10 @@ impl Slots {
             list.abort();
         }
         let mut new = Vec::new();
-        for resource in set.iter().filter(|resource| !self.numbers.contains_key(&resource.config.prefix)) {
+        let is_new = |resource: &&Arc<Resource>| {
+            resource.has_source(&self.source) && !self.numbers.contains_key(&resource.config.prefix)
+        };
+        for resource in set.iter().filter(is_new) {
             let number = slots.insert(Slot::new(Arc::clone(resource), buffered_changes_max));
             new.push((resource.config.prefix.clone(), number));
         }
@@ -239,7 +249,10 @@ mod tests {
 
     use bytes::Bytes;
 
+    use storage::memory::Memory;
+
     use super::*;
+    use crate::resource::Filling;
     use crate::{HeaderBuilder, Ingest, IngestError, ResourceConfig};
 
     struct Anything;
@@ -250,13 +263,17 @@ mod tests {
         }
     }
 
-    fn resource(prefix: &str) -> Arc<Resource> {
+    fn source() -> Arc<Source> {
+        Arc::new(Source::new(&(Arc::new(Memory::new()) as _)))
+    }
+
+    fn resource(source: &Arc<Source>, prefix: &str) -> Arc<Resource> {
         let prefix = prefix.to_owned();
         let ingest = Arc::new(Anything);
         let group = String::new();
         let resource = prefix.clone();
         let config = ResourceConfig { prefix, group, resource, cached: false, index: None, ingest };
-        Arc::new(Resource::new(config, None, true, None, Default::default()))
+        Arc::new(Resource::new(config, Arc::clone(source), None, true, Filling::AtOnce, Default::default()))
     }
 
     fn set(resources: &[&Arc<Resource>]) -> Set {
@@ -270,8 +287,9 @@ mod tests {
     #[test]
     fn keys_are_mapped_by_prefix() {
         let prefixes = ["/r/pods/", "/r/services/specs/", "/r/services/endpoints/", "/r/example.com/foos/"];
-        let resources = prefixes.map(resource);
-        let mut slots = Slots::new("/r/");
+        let source = source();
+        let resources = prefixes.map(|prefix| resource(&source, prefix));
+        let mut slots = Slots::new("/r/", &source);
         slots.sync_with(&set(&resources.each_ref()), 1);
         let mut check = |key: &str, expected: Option<&str>| {
             let number = slots.find_by_key(key);
@@ -290,11 +308,21 @@ mod tests {
     }
 
     #[test]
+    fn resources_of_other_stores_have_no_slot() {
+        let here = source();
+        let mut slots = Slots::new("/r/", &here);
+        slots.sync_with(&set(&[&resource(&here, "/r/a/"), &resource(&source(), "/r/b/")]), 1);
+        assert!(slots.find_by_key("/r/a/x").is_some());
+        assert_eq!(slots.find_by_key("/r/b/x"), None);
+    }
+
+    #[test]
     fn slots_follow_the_set() {
-        let a = resource("/r/a/");
-        let b = resource("/r/b/");
-        let again = resource("/r/a/");
-        let mut slots = Slots::new("/r/");
+        let source = source();
+        let a = resource(&source, "/r/a/");
+        let b = resource(&source, "/r/b/");
+        let again = resource(&source, "/r/a/");
+        let mut slots = Slots::new("/r/", &source);
         let (first, _) = slots.sync_with(&set(&[&a, &b]), 1);
         let of_b = slots.find_by_key("/r/b/x").unwrap();
         assert_eq!(first.len(), 2);

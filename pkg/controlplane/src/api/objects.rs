@@ -13,11 +13,11 @@ use kinds::validation::kinds::Settings;
 use registry::Registry;
 use registry::informer::InformerTask;
 use registry::services::Ranges;
-use storage::Storage;
+use storage::RoutedStorage;
 
 use super::formats;
 use super::tasks::ApiTasks;
-use crate::config::{Config, EtcdOverride};
+use crate::config::Config;
 use crate::error::RunError;
 use crate::memory::Budgets;
 use crate::process::ProcessContext;
@@ -49,7 +49,7 @@ pub(super) fn budgets(process: &ProcessContext) -> Budgets {
 /// Opens the stored objects: the watch cache over the store, the served resources and the verbs.
 pub(super) fn open(
     config: &Config,
-    storage: &Arc<dyn Storage>,
+    storage: RoutedStorage,
     process: &ProcessContext,
     tasks: &mut ApiTasks,
 ) -> Result<Objects, RunError> {
@@ -57,7 +57,7 @@ pub(super) fn open(
         Some(template) => template.builtin.clone(),
         None => catalog(config)?,
     };
-    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), process);
+    let (delegator, mut cache_driver) = cached(config, &catalog, storage, process);
     if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {
         cache_driver = cache_driver.seeded(seed);
     }
@@ -126,7 +126,7 @@ fn description(config: &Config, server_address: String) -> Description {
 fn cached(
     config: &Config,
     catalog: &Catalog,
-    storage: Arc<dyn Storage>,
+    storage: RoutedStorage,
     process: &ProcessContext,
 ) -> (Delegator, Driver) {
     let budgets = budgets(process);
@@ -134,12 +134,9 @@ fn cached(
     let cache = &config.watch_cache;
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
     let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
-    // A single watch with its revisions feeds all caches, so resources in other etcd clusters are excluded.
-    let overridden: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
-    let is_in_main_cluster = |prefix: &str| served.contains(prefix) && !overridden.contains(&prefix);
     let resources = registry::ingest::resources(prefix, config.gates, |row| {
         cache.caches(row.group, row.plural, row.watch_cache)
-            && row.storage.is_some_and(|storage| is_in_main_cluster(storage.prefix))
+            && row.storage.is_some_and(|storage| served.contains(storage.prefix))
     });
     let options = Options {
         enabled: cache.enabled,
@@ -151,7 +148,7 @@ fn cached(
         weakened: process.weakened.clone(),
         ..Options::default()
     };
-    Delegator::new(storage, prefix, resources, options)
+    Delegator::over(storage, prefix, resources, options)
 }
 
 /// Builds the catalog of kinds that are served at start.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::Storage;
+use storage::RoutedStorage;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::health::{self, UnhealthyError};
@@ -47,7 +47,7 @@ fn last_text(last: Option<&UnhealthyError>) -> String {
 /// Reload task of the configuration file.
 pub(super) struct ConfigReloader {
     loader: Arc<Loader>,
-    storage: Arc<dyn Storage>,
+    storage: RoutedStorage,
     current: CurrentRules,
     metrics: ReloadMetrics,
     /// Hash of the active text. The text itself contains keys, so it is not kept.
@@ -59,7 +59,7 @@ impl ConfigReloader {
     pub(super) fn new(
         loader: Loader,
         text: &[u8],
-        storage: Arc<dyn Storage>,
+        storage: RoutedStorage,
         current: CurrentRules,
         metrics: ReloadMetrics,
     ) -> Self {
@@ -103,7 +103,7 @@ impl ConfigReloader {
         }
         let mut covers = self.loader.build_rules(&text).await?;
         becomes_healthy(&covers).await?;
-        let revision = self.storage.current_revision().await?;
+        let revision = self.storage.revision_max().await?;
         covers.follow_rules(&self.current.load(), revision);
         self.current.store(Arc::new(covers));
         self.metrics.succeeded(hash.clone());

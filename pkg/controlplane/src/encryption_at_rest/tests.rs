@@ -10,7 +10,7 @@ use encryption::NOT_EXPECTED;
 use futures::StreamExt;
 use storage::memory::Memory;
 use storage::{
-    Error, Form, KeyValue, ListOptions, PutResult, Update, UpdateResult, WatchItem, WatchOptions,
+    Error, Form, KeyValue, ListOptions, PutResult, Storage, Update, UpdateResult, WatchItem, WatchOptions,
     guaranteed_update,
 };
 

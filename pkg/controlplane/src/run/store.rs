@@ -80,7 +80,7 @@ impl DataDirectory {
 
 /// An open store with its background tasks.
 pub(super) struct Store {
-    pub(super) storage: Arc<dyn Storage>,
+    pub(super) storage: RoutedStorage,
     /// The etcd clusters of the store, the main one first.
     pub(super) clusters: Vec<Arc<dyn Storage>>,
     /// Size metrics.
@@ -213,7 +213,7 @@ impl Store {
         let clusters = vec![Arc::clone(&storage)];
         let size = Arc::new(size);
         Store {
-            storage,
+            storage: RoutedStorage::new(storage),
             clusters,
             size,
             times: Arc::default(),
@@ -250,17 +250,14 @@ impl Store {
             Ok(etcd as Arc<dyn Storage>)
         };
         let main = open(&config.endpoints).await?;
-        let mut overrides = Vec::new();
+        let mut storage = RoutedStorage::new(main);
         for other in &config.overrides {
             let store = open(&other.endpoints).await?;
-            // As in upstream, an unknown resource is not an error.
-            if let Some(directory) = other.directory() {
-                overrides.push((format!("{}/{directory}/", config.prefix), store));
-            }
+            storage = storage.with_route(format!("{}/{}/", config.prefix, other.directory()), store);
         }
-        let storage = if overrides.is_empty() { main } else { Arc::new(RoutedStorage::new(main, overrides)) };
         let times = Arc::<StoreTimes>::default();
-        let storage = Arc::new(MeasuredStore::new(storage, &config.prefix, Arc::clone(&times)));
+        let storage =
+            storage.map(|store| Arc::new(MeasuredStore::new(store, &config.prefix, Arc::clone(&times))) as _);
         let size = Arc::new(Size::of(clusters.len()));
         for (number, (_, etcd)) in clusters.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
             background.spawn(size::poll(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
