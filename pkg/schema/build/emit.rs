@@ -1,6 +1,6 @@
 //! Writes the tables as Rust source: one static per type, referring to each other by address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::names::{NO_MEMBER, Word, slot};
@@ -12,9 +12,10 @@ type Types<'a> = BTreeMap<&'a str, &'a Type>;
 pub(crate) fn tables(types: &[Type]) -> String {
     let by_name: Types = types.iter().map(|t| (t.name.as_str(), t)).collect();
     assert_eq!(by_name.len(), types.len(), "type names are unique");
+    let verbatim = verbatim(&by_name);
     let mut out = String::new();
     for ty in by_name.values() {
-        message(&mut out, ty, &by_name);
+        message(&mut out, ty, &by_name, &verbatim);
     }
     let _ =
         writeln!(out, "/// Every type, sorted by name.\npub static ALL: [&Message; {}] = [", by_name.len());
@@ -54,7 +55,7 @@ fn ident(name: &str) -> String {
 
 /// A type's fields are a separate static, because a static must not refer to itself and `members` points to
 /// the fields.
-fn message(out: &mut String, ty: &Type, types: &Types) {
+fn message(out: &mut String, ty: &Type, types: &Types, verbatim: &BTreeSet<&str>) {
     let a = &ty.attributes;
     let shape = if a.has("shape") { shape(a.get("shape")) } else { "Struct" };
     let mut parts = ty.name.rsplit('.');
@@ -67,7 +68,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         "static {id}_FIELDS: [Field; {count}] = [{fields}];\n\
          /// `{name}`.\npub static {id}: Message = Message {{ name: {name:?}, wire_name: {wire:?}, go_name: {go:?}, \
          shape: Shape::{shape}, type_meta: {meta}, open: false, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
-         members: &[{members}], names: {names}, info: &MessageInfo {{ kinds: &{kinds:?}, unregistered: {unregistered}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
+         members: &[{members}], names: {names}, info: &MessageInfo {{ kinds: &{kinds:?}, unregistered: {unregistered}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?}, verbatim: {verbatim} }} }};\n",
         count = ty.fields.len(),
         name = ty.name,
         wire = ty.wire_name,
@@ -82,7 +83,28 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         no = a.has("noopenapi"),
         map = a.get("map"),
         unions = a.get("unions"),
+        verbatim = verbatim.contains(ty.name.as_str()),
     );
+}
+
+/// The types with verbatim JSON or values of any type, directly or in a field. Managed fields do not count.
+fn verbatim<'a>(types: &Types<'a>) -> BTreeSet<&'a str> {
+    let is_raw = |ty: &Type| matches!(ty.attributes.get("shape"), "RawExtension" | "JSON" | "Unknown");
+    let mut found: BTreeSet<&str> =
+        types.iter().filter(|(_, ty)| is_raw(ty)).map(|(name, _)| *name).collect();
+    found.insert("any");
+    loop {
+        let holds = |ty: &Type| ty.fields.iter().any(|field| found.contains(field.base.as_str()));
+        let more: Vec<&str> = types
+            .iter()
+            .filter(|(name, ty)| !found.contains(*name) && holds(ty))
+            .map(|(name, _)| *name)
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
 }
 
 fn shape(name: &str) -> &str {

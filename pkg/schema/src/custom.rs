@@ -21,7 +21,14 @@ pub static CUSTOM_RESOURCE: Message = Message {
     by_number: &[],
     members: &[Member::new("metadata", &FIELDS[0])],
     names: Names { multiplier: 0, shift: 0, slots: &[0] },
-    info: &MessageInfo { kinds: &[], unregistered: false, no_openapi: true, map_type: "", unions: "" },
+    info: &MessageInfo {
+        kinds: &[],
+        unregistered: false,
+        no_openapi: true,
+        map_type: "",
+        unions: "",
+        verbatim: true,
+    },
 };
 
 static FIELDS: [Field; 1] = [Field {

@@ -12,10 +12,12 @@ pub mod json_patch;
 mod list;
 mod members;
 pub mod merge_patch;
+mod part;
 pub mod strategic;
 pub mod typed;
 
 pub use expand::expand;
+pub use part::Part;
 
 use std::borrow::Borrow;
 

@@ -172,6 +172,8 @@ pub struct MessageInfo {
     pub map_type: &'static str,
     /// `x-kubernetes-unions` as JSON, or empty.
     pub unions: &'static str,
+    /// True if values of the type can contain verbatim JSON or values of any type. Managed fields do not count.
+    pub verbatim: bool,
 }
 
 /// Rarely used data of [`Field`].

@@ -19,6 +19,8 @@ mod fixtures;
 mod mutations;
 #[path = "codecs/nesting.rs"]
 mod nesting;
+#[path = "codecs/patch_parts.rs"]
+mod patch_parts;
 #[path = "../testdata/files.rs"]
 mod testdata;
 #[path = "codecs/wire.rs"]

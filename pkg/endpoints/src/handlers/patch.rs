@@ -15,7 +15,8 @@ use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 use schema::patch::merge_patch::MergePatch;
-use schema::patch::{self, strategic, typed};
+use schema::patch::{self, Part, strategic, typed};
+use schema::table::Message;
 
 use super::apply::ApplyFormat;
 use super::write::Writer;
@@ -49,10 +50,22 @@ enum PatchRequest {
     Patch(PatchType),
 }
 
+#[derive(Clone)]
 enum Patch<'t> {
     Json(JsonPatch<'t>),
     Merge(MergePatch<'t>),
     StrategicMerge(Object),
+}
+
+impl Patch<'_> {
+    /// Returns the part of an object that the patch reads or writes; `None` for the whole object.
+    fn part(&self, message: &'static Message) -> Option<Part> {
+        match self {
+            Patch::Json(patch) => Part::of_json_patch(message, patch),
+            Patch::Merge(patch) => Part::of_merge_patch(message, patch),
+            Patch::StrategicMerge(patch) => Part::of_strategic_patch(message, patch),
+        }
+    }
 }
 
 pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
@@ -191,9 +204,12 @@ fn apply_patch(
     live: &Object,
 ) -> Result<Object, Box<Status>> {
     let current = view::served(call, live);
-    let (decoded, quoted) = match patch {
-        Patch::StrategicMerge(patch) => merge(call, patch, &current)?,
-        patch => edit(call, &patch, &current)?,
+    let is_rejected = |decoded: &DecodedBody| {
+        validation == FieldValidation::Strict && !(strict.is_empty() && decoded.warnings.is_empty())
+    };
+    let (decoded, quoted) = match apply_to_part(call, &patch, &current).filter(|part| !is_rejected(part)) {
+        Some(decoded) => (decoded, String::new()),
+        None => apply_to(call, patch, &current)?,
     };
     let unknown = strict.into_iter().chain(decoded.warnings);
     match validation {
@@ -211,6 +227,31 @@ fn apply_patch(
     ensure_name(call, &object)?;
     check_type(call, &object, &decoded.api_version)?;
     to_storage_version(call, object, &decoded.api_version)
+}
+
+/// Applies a patch to the members that it reads or writes, and puts them back ([`Part`]). `None` if it must be
+/// applied to the whole object.
+fn apply_to_part(call: &RequestScope<'_>, patch: &Patch<'_>, current: &Object) -> Option<DecodedBody> {
+    let part = patch.part(call.endpoint().message)?;
+    let (decoded, _) = apply_to(call, patch.clone(), &part.select(current)).ok()?;
+    let keeps = |name| decoded.object.get(name).is_some_and(|value| current.get(name) == Some(value));
+    if !(keeps("kind") && keeps("apiVersion")) {
+        return None;
+    }
+    let object = part.replace(current, decoded.object);
+    Some(DecodedBody { object, ..decoded })
+}
+
+/// Applies a patch to an object. Also returns the text that errors quote.
+fn apply_to(
+    call: &RequestScope<'_>,
+    patch: Patch<'_>,
+    current: &Object,
+) -> Result<(DecodedBody, String), Box<Status>> {
+    match patch {
+        Patch::StrategicMerge(patch) => merge(call, patch, current),
+        patch => edit(call, &patch, current),
+    }
 }
 
 /// Checks that a patch of a custom resource keeps its `apiVersion` and kind. Upstream does not check this for

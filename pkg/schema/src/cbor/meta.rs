@@ -31,7 +31,14 @@ static TYPE_META: Message = Message {
     by_number: &[],
     members: &[],
     names: Names { multiplier: 0, shift: 0, slots: &[] },
-    info: &MessageInfo { kinds: &[], unregistered: false, no_openapi: true, map_type: "", unions: "" },
+    info: &MessageInfo {
+        kinds: &[],
+        unregistered: false,
+        no_openapi: true,
+        map_type: "",
+        unions: "",
+        verbatim: false,
+    },
 };
 
 /// Reads `apiVersion` and `kind` of a body, and checks that all of it is well-formed.

@@ -18,7 +18,7 @@ use crate::json_write::{compact, write_string};
 
 mod place;
 
-pub(super) use place::{MISSING, OperationError, Place};
+pub(super) use place::{MISSING, OperationError, Place, unescape};
 
 /// The result would have more than [`TREE_DEPTH_MAX`] parsed levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -56,6 +56,11 @@ impl<'t> JsonPatch<'t> {
         self.0.is_empty()
     }
 
+    /// The pointers of all operations, used or not.
+    pub(super) fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|operation| [&operation.path, &operation.from]).filter_map(Option::as_deref)
+    }
+
     /// Applies the operations in order; returns the text of the patched document.
     ///
     /// # Errors

@@ -34,6 +34,11 @@ impl<'t> MergePatch<'t> {
         }
     }
 
+    /// The text of the patch.
+    pub(super) fn text(&self) -> &'t [u8] {
+        self.0
+    }
+
     /// Returns the text of the patched document: members replace members, `null` removes them.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use jsontree::Value;
 use super::{Error, go_format, object_patch};
 use crate::json::{self, StrictError};
 use crate::object::Object;
-use crate::table::Message;
+use crate::table::{Field, Message};
 
 mod lists;
 mod schema;
@@ -56,6 +56,31 @@ pub fn apply(message: &'static Message, object: &mut Object, patch: &mut Object)
 /// A patch as quoted in upstream's errors, in Go's notation for maps.
 pub fn quoted(patch: &Object) -> String {
     go_format::object(patch)
+}
+
+/// Effect of a member's name in a patch.
+pub(super) enum Directive<'n> {
+    /// An ordinary member.
+    None,
+    /// The list with this name beside the directive.
+    List(&'n str),
+    /// All members of the object.
+    Object,
+}
+
+/// The directive in the name of a member. An invalid one counts as a member, which no type has.
+pub(super) fn directive(name: &str) -> Directive<'_> {
+    if name == PATCH || name == RETAIN_KEYS {
+        return Directive::Object;
+    }
+    let list =
+        [SET_ELEMENT_ORDER, DELETE_FROM_LIST].into_iter().find_map(|list| directive_target(name, list));
+    list.map_or(Directive::None, Directive::List)
+}
+
+/// True if a patch replaces a member instead of merging it.
+pub(super) fn replaces(field: &Field) -> bool {
+    schema::has_strategy(field, "replace")
 }
 
 fn failed<T>(text: impl Into<String>) -> Result<T, Error> {

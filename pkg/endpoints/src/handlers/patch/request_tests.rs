@@ -81,3 +81,23 @@ async fn invalid_patch_of_missing_object_is_rejected() {
         }
     }
 }
+
+#[tokio::test]
+async fn errors_quote_the_whole_patched_object() {
+    let client = Client::start().await;
+    client.create_config_map("a", "x").await;
+    let patch = json!({"data": {"l": 1}});
+    let response = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
+    assert_eq!(response.code_and_reason(), (422, "Invalid".to_owned()));
+    let message = response.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(r#"\"name\":\"a\""#), "{message}");
+}
+
+#[tokio::test]
+async fn patch_without_version_empties_the_object() {
+    let client = Client::start().await;
+    client.create_config_map("a", "x").await;
+    let patch = json!([{"op": "remove", "path": "/apiVersion"}]);
+    let response = client.patch(&format!("{CONFIG_MAPS}/a"), JSON_PATCH, &patch).await;
+    assert_eq!(response.code_and_reason(), (400, "BadRequest".to_owned()));
+}

@@ -74,7 +74,8 @@ fn levels(pointer: &str) -> usize {
     pointer.matches('/').count()
 }
 
-fn unescape(step: &str) -> Cow<'_, str> {
+/// Decodes a step of a pointer.
+pub(in super::super) fn unescape(step: &str) -> Cow<'_, str> {
     if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
 }
 

@@ -96,9 +96,13 @@ fn element(field: &Field) -> Schema {
 }
 
 fn merging(field: &Field, schema: Schema) -> MergeStrategy {
-    let strategy = |name| field.info.patch_strategy.split(',').any(|strategy| strategy == name);
     let merge_key = field.info.patch_merge_key;
-    MergeStrategy { schema, merges: strategy("merge"), replaces: strategy("replace"), merge_key }
+    let merges = has_strategy(field, "merge");
+    MergeStrategy { schema, merges, replaces: has_strategy(field, "replace"), merge_key }
+}
+
+pub(super) fn has_strategy(field: &Field, name: &str) -> bool {
+    field.info.patch_strategy.split(',').any(|strategy| strategy == name)
 }
 
 fn bare_name(message: &Message) -> &'static str {
