@@ -7,9 +7,20 @@ use schema::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Compares two objects of a type. `kind` and `apiVersion` are ignored.
 pub fn equal(message: &Message, a: &Object, b: &Object) -> bool {
+    // Most objects that are compared have equal trees, which needs no type. Not in recursion: that would compare the
+    // innermost values once per level.
+    a == b || equal_structs(message, a, b)
+}
+
+/// Compares two values of a field, either of which may be absent.
+pub fn equal_members(field: &Field, a: Option<&Value>, b: Option<&Value>) -> bool {
+    a == b || equal_fields(field, a, b)
+}
+
+fn equal_structs(message: &Message, a: &Object, b: &Object) -> bool {
     message.members.iter().all(|member| {
         let name = member.name;
-        equal_members(member.field, a.get(name), b.get(name))
+        equal_fields(member.field, a.get(name), b.get(name))
     }) && (!message.open || unnamed(message, a).eq(unnamed(message, b)))
 }
 
@@ -21,8 +32,7 @@ fn unnamed<'a>(
     object.iter().filter(|(name, _)| !message.names(name))
 }
 
-/// Compares two values of a field, either of which may be absent.
-pub fn equal_members(field: &Field, a: Option<&Value>, b: Option<&Value>) -> bool {
+fn equal_fields(field: &Field, a: Option<&Value>, b: Option<&Value>) -> bool {
     let a = a.unwrap_or(&Value::Null);
     let b = b.unwrap_or(&Value::Null);
     match field.cardinality {
@@ -54,9 +64,9 @@ fn equal_messages(message: &Message, a: &Value, b: &Value) -> bool {
     match message.shape {
         Shape::Struct => {
             let absent = Object::new();
-            equal(message, a.as_object().unwrap_or(&absent), b.as_object().unwrap_or(&absent))
+            equal_structs(message, a.as_object().unwrap_or(&absent), b.as_object().unwrap_or(&absent))
         }
-        Shape::Wrapper => message.fields.first().is_none_or(|field| equal_members(field, Some(a), Some(b))),
+        Shape::Wrapper => message.fields.first().is_none_or(|field| equal_fields(field, Some(a), Some(b))),
         Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray => {
             equal_alternatives(message, a, b)
         }
@@ -68,7 +78,9 @@ fn equal_messages(message: &Message, a: &Value, b: &Value) -> bool {
 /// Compares a schema, or a value that may replace it.
 fn equal_alternatives(message: &Message, a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Object(a), Value::Object(b)) => schema_of(message).is_none_or(|schema| equal(schema, a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            schema_of(message).is_none_or(|schema| equal_structs(schema, a, b))
+        }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_alternatives(message, a, b))
         }
