@@ -7,7 +7,7 @@ use crate::structured_merge::Set;
 use super::entries::{Managed, Operation, Origin};
 
 /// Upstream's default limit of managers with the operation Update.
-const UPDATERS_MAX: usize = 10;
+pub(super) const UPDATERS_MAX: usize = 10;
 
 /// Merges the oldest updaters of a version into a bucket named `ancient-changes`, until the limit holds or no
 /// version has two updaters left. The first updater of a version stays unchanged until a second one follows.

@@ -16,6 +16,8 @@ use super::error::Error;
 use super::versions::kind_text;
 use super::{ApplyOptions, conflict, last_applied};
 
+mod same_owners;
+
 /// Placeholder for the manager of an update until the changed fields are known.
 const CURRENT: &str = "current-operation";
 /// Owner of all existing fields when an object without managed fields is applied to.
@@ -62,7 +64,7 @@ pub(super) fn unowned() -> Set {
 }
 
 impl Engine<'_> {
-    /// Computes the owners after an update from `live` to `new`, both in the endpoint's version.
+    /// Computes the owners after `writer` has updated `live` to `new`, both in the endpoint's version.
     ///
     /// # Errors
     /// Upstream's text; the object then loses its managed fields.
@@ -71,8 +73,7 @@ impl Engine<'_> {
         live: &Value,
         new: &Value,
         managed: Managed,
-        manager: &str,
-        now: UnixTime,
+        writer: Origin,
     ) -> Result<Managed, Error> {
         let ty = self.type_of()?;
         for (value, label) in [(new, "new"), (live, "live")] {
@@ -89,14 +90,13 @@ impl Engine<'_> {
         if let Some(mut changed) = sets.remove(CURRENT) {
             changed.set.subtract(self.unowned);
             if !changed.set.is_empty() {
-                let origin = self.origin(manager, Operation::Update, Some(now));
-                let identifier = origin.identifier();
+                let identifier = writer.identifier();
                 if let Some(previous) = sets.remove(&identifier) {
                     changed.set.unite(previous.set);
                     changed.changed = true;
                 }
                 sets.insert(identifier.clone(), changed);
-                origins.insert(identifier, origin);
+                origins.insert(identifier, writer);
             }
         }
         let mut managed = Managed { sets, origins };
@@ -185,7 +185,7 @@ impl Engine<'_> {
         let tracked = if self.rejects_merged {
             Err(self.unconvertible("live", self.empty))
         } else {
-            self.update(self.empty, live, managed, BEFORE_FIRST_APPLY, now)
+            self.update(self.empty, live, managed, self.updater(BEFORE_FIRST_APPLY, now))
         };
         tracked
             .map_err(|error| Error::Failed(format!("failed to create manager for existing fields: {error}")))
@@ -221,6 +221,11 @@ impl Engine<'_> {
         }
         let type_text = kind_text(api_version, kind);
         Err(Error::Status(Box::new(Status::bad_request(format!("invalid object type: {type_text}")))))
+    }
+
+    /// Returns the origin of an update. An empty name of the manager becomes `unknown`.
+    pub(super) fn updater(&self, manager: &str, now: UnixTime) -> Origin {
+        self.origin(manager, Operation::Update, Some(now))
     }
 
     fn origin(&self, manager: &str, operation: Operation, time: Option<UnixTime>) -> Origin {

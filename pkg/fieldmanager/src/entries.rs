@@ -3,6 +3,7 @@
 //! A manager has an identifier: the JSON text of the properties that distinguish its entry. The identifier
 //! never leaves the server, but its order decides which of two entries with the same second counts as older.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::structured_merge::updater::{Managers, VersionedSet};
@@ -155,34 +156,101 @@ impl Managed {
     }
 }
 
+/// A managed fields entry whose fields are not decoded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UndecodedEntry<'e> {
+    pub(super) entry: &'e Object,
+    pub(super) manager: &'e str,
+    pub(super) operation: Operation,
+    pub(super) api_version: &'e str,
+    /// Empty for the main resource.
+    pub(super) subresource: &'e str,
+    pub(super) time: Option<UnixTime>,
+    /// FieldsV1 text.
+    pub(super) fields: &'e str,
+}
+
+impl<'e> UndecodedEntry<'e> {
+    /// Reads the entry at `index`.
+    ///
+    /// # Errors
+    /// Upstream's text about its properties.
+    pub(super) fn of(index: usize, entry: &'e Value) -> Result<Self, EntryError> {
+        const ABSENT: &Object = &Object::new();
+        let entry = entry.as_object().unwrap_or(ABSENT);
+        let operation = match text(entry, "operation") {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err(EntryError::Operation),
+        };
+        if text(entry, "apiVersion").is_empty() {
+            return Err(EntryError::NoVersion);
+        }
+        match text(entry, "fieldsType") {
+            FIELDS_V1 => {}
+            "" => return Err(EntryError::NoFieldsType { index }),
+            other => return Err(EntryError::FieldsType { index, fields_type: other.to_owned() }),
+        }
+        Ok(UndecodedEntry {
+            entry,
+            manager: text(entry, "manager"),
+            operation,
+            api_version: text(entry, "apiVersion"),
+            subresource: text(entry, "subresource"),
+            time: entry.get("time").and_then(Value::as_str).and_then(|time| parse_time(time).ok()),
+            fields: entry.get("fieldsV1").and_then(Value::as_str).unwrap_or("{}"),
+        })
+    }
+
+    /// Compares entries of one version in the order in which they are stored.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let seconds = |time: Option<UnixTime>| time.map_or(0, |time| time.seconds);
+        (self.operation, seconds(self.time), self.manager, self.subresource).cmp(&(
+            other.operation,
+            seconds(other.time),
+            other.manager,
+            other.subresource,
+        ))
+    }
+
+    /// True if encoding the decoded entry results in the same members.
+    pub(super) fn is_normal(&self) -> bool {
+        self.entry.iter().all(|(name, value)| match name.as_str() {
+            "time" => self.time.is_some_and(|time| *value == time.rfc3339().to_string()),
+            "apiVersion" | "fieldsType" | "fieldsV1" | "operation" | "manager" | "subresource" => {
+                value.as_str().is_some_and(|text| !text.is_empty())
+            }
+            _ => false,
+        })
+    }
+
+    /// True if both entries have the same manager, operation and subresource.
+    pub(super) fn has_owner_of(&self, other: &Self) -> bool {
+        (self.operation, self.manager, self.subresource)
+            == (other.operation, other.manager, other.subresource)
+    }
+
+    /// Returns the entry with the current time.
+    pub(super) fn into_value(self) -> Value {
+        let mut entry = self.entry.clone();
+        if let Some(time) = self.time {
+            entry.insert("time", Value::from(time.rfc3339().to_string()));
+        }
+        Value::Object(entry)
+    }
+}
+
 fn decode_entry(index: usize, entry: &Value) -> Result<(Origin, Set), EntryError> {
-    let absent = Object::new();
-    let entry = entry.as_object().unwrap_or(&absent);
-    let operation = match text(entry, "operation") {
-        "Apply" => Operation::Apply,
-        "Update" => Operation::Update,
-        _ => return Err(EntryError::Operation),
-    };
-    if text(entry, "apiVersion").is_empty() {
-        return Err(EntryError::NoVersion);
-    }
-    match text(entry, "fieldsType") {
-        FIELDS_V1 => {}
-        "" => return Err(EntryError::NoFieldsType { index }),
-        other => return Err(EntryError::FieldsType { index, fields_type: other.to_owned() }),
-    }
-    let fields = entry.get("fieldsV1").and_then(Value::as_str).unwrap_or("{}");
-    let set = Set::parse(fields.as_bytes()).map_err(|source| {
-        let manager = text(entry, "manager").to_owned();
-        EntryError::Fields { manager, source }
-    })?;
+    let entry = UndecodedEntry::of(index, entry)?;
+    let set = Set::parse(entry.fields.as_bytes())
+        .map_err(|source| EntryError::Fields { manager: entry.manager.to_owned(), source })?;
     let origin = Origin {
-        manager: text(entry, "manager").to_owned(),
-        operation,
-        api_version: text(entry, "apiVersion").to_owned(),
-        subresource: text(entry, "subresource").to_owned(),
-        time: entry.get("time").and_then(Value::as_str).and_then(|time| parse_time(time).ok()),
-        written: Some(fields.to_owned()),
+        manager: entry.manager.to_owned(),
+        operation: entry.operation,
+        api_version: entry.api_version.to_owned(),
+        subresource: entry.subresource.to_owned(),
+        time: entry.time,
+        written: Some(entry.fields.to_owned()),
     };
     Ok((origin, set))
 }
@@ -237,6 +305,14 @@ pub(super) fn set(object: &mut Object, entries: Vec<Value>) {
         remove(object);
     } else {
         object::set(object, &["metadata", "managedFields"], entries);
+    }
+}
+
+/// Takes the managed fields from an object.
+pub(super) fn take(object: &mut Object) -> Option<Vec<Value>> {
+    match object::remove(object, &["metadata", "managedFields"]) {
+        Some(Value::Array(entries)) => Some(entries),
+        _ => None,
     }
 }
 

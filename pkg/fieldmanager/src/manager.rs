@@ -10,7 +10,7 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 
 use super::engine::{self, Engine};
-use super::entries::{self, Managed};
+use super::entries::{self, Managed, Origin};
 use super::error::Error;
 use super::pending_conversions::PendingConversions;
 use super::structured_merge::{ConvertError, Set};
@@ -98,8 +98,20 @@ impl<V: ServedVersion> FieldManager<V> {
         now: UnixTime,
         outside: Option<&PendingConversions>,
     ) -> Result<(), Error> {
-        let managed = self.managed_before(live, new);
-        entries::remove(new);
+        let sent = entries::take(new);
+        let stored = live.and_then(entries::of).unwrap_or_default();
+        let uses_stored = self.uses_stored_entries(stored, sent.as_deref());
+        let versions = VersionConverter { versions: &self.versions, outside };
+        let engine = self.engine(&versions);
+        let writer = engine.updater(manager, now);
+        if uses_stored
+            && let Some(live) = live
+            && let Some(entries) = self.update_same_owners(&engine, live, new, &writer)
+        {
+            entries::set(new, entries);
+            return Ok(());
+        }
+        let managed = self.managed_before(stored, sent.as_deref(), uses_stored);
         if managed.sets.is_empty() && live.is_some_and(has_uid) {
             return Ok(());
         }
@@ -111,11 +123,28 @@ impl<V: ServedVersion> FieldManager<V> {
             }
             live => (self.live_value(live)?, self.value("new", new)?),
         };
-        let versions = VersionConverter { versions: &self.versions, outside };
-        let managed = self.engine(&versions).update(&live_value, &new_value, managed, manager, now)?;
+        let managed = engine.update(&live_value, &new_value, managed, writer)?;
         drop((live_value, new_value));
         entries::set(new, managed.encode());
         Ok(())
+    }
+
+    /// Returns the entries after an update that leaves all owners as they are; `None` for any other update.
+    fn update_same_owners(
+        &self,
+        engine: &Engine<'_>,
+        live: &Object,
+        new: &Object,
+        writer: &Origin,
+    ) -> Option<Vec<Value>> {
+        if self.endpoint().api_version() != self.versions.stored() {
+            return None;
+        }
+        let entries = engine.undecoded(entries::of(live)?, writer)?;
+        let (live, new) = changes::differing_parts(live, new);
+        let live = self.value("live", &live).ok()?;
+        let new = self.value("new", &new).ok()?;
+        engine.update_same_owners(&live, &new, entries, writer)
     }
 
     /// Returns true if a failure of [`update`](Self::update) should be logged. At most one per second is,
@@ -175,15 +204,21 @@ impl<V: ServedVersion> FieldManager<V> {
         Ok(object)
     }
 
+    /// True if an update starts with the stored entries, and not with those that the client sent.
+    fn uses_stored_entries(&self, stored: &[Value], sent: Option<&[Value]>) -> bool {
+        !self.endpoint().subresource().is_empty()
+            || sent.is_none()
+            || sent == Some(stored) && !stored.is_empty()
+    }
+
     /// Returns the managers before an update.
-    fn managed_before(&self, live: Option<&Object>, new: &Object) -> Managed {
-        let stored = live.and_then(entries::of).unwrap_or_default();
-        let of_live = || Managed::decode_stored(stored).unwrap_or_default();
+    fn managed_before(&self, stored: &[Value], sent: Option<&[Value]>, uses_stored: bool) -> Managed {
+        let of_stored = || Managed::decode_stored(stored).unwrap_or_default();
         // Upstream's decoder of custom resources drops an empty list.
         let drops_empty = self.endpoint().message().open;
-        let sent = entries::of(new).filter(|sent| !drops_empty || !sent.is_empty());
-        if !self.endpoint().subresource().is_empty() || sent == Some(stored) && !stored.is_empty() {
-            return of_live();
+        let sent = sent.filter(|sent| !drops_empty || !sent.is_empty());
+        if uses_stored {
+            return of_stored();
         }
         if entries::is_reset(sent) {
             return Managed::default();
@@ -191,7 +226,7 @@ impl<V: ServedVersion> FieldManager<V> {
         match Managed::decode(sent.unwrap_or_default()) {
             Ok(managed) if !managed.sets.is_empty() => managed,
             // A client that does not send managed fields must not lose them.
-            _ => of_live(),
+            _ => of_stored(),
         }
     }
 

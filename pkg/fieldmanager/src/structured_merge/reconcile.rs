@@ -1,49 +1,75 @@
 //! Adapts sets that were written under an older schema: the owners of parts of a field that has become atomic
 //! now own the whole field. (Fields that have become granular are kept and compared as they are.)
 
+use super::PathElement;
 use super::model::{Items, Kind, TypeRef};
-use super::set::{Node, Set};
+use super::set::Set;
+
+/// Ownership of the parts of a field.
+pub(super) enum Parts<'t> {
+    /// Any set of them can be owned: the type does not declare them.
+    Undeclared,
+    /// Only the whole field can be owned.
+    Atomic,
+    /// Each part has an owner of its own.
+    Granular(Kind<'t>),
+}
+
+impl<'t> Parts<'t> {
+    /// Returns the ownership of the parts of an object. An atomic object has no field to own instead.
+    pub(super) fn of_object(ty: TypeRef<'t>) -> Self {
+        match Parts::of(ty) {
+            Parts::Atomic => Parts::Undeclared,
+            parts => parts,
+        }
+    }
+
+    fn of(ty: TypeRef<'t>) -> Self {
+        match ty.kind(None) {
+            // Objects without a schema are never atomic.
+            Kind::Map(map) if map.is_deduced() => Parts::Undeclared,
+            Kind::Map(map) if map.atomic => Parts::Atomic,
+            Kind::List(list) if matches!(list.items, Items::Atomic) => Parts::Atomic,
+            Kind::Scalar(_) | Kind::Undeclared => Parts::Undeclared,
+            kind => Parts::Granular(kind),
+        }
+    }
+
+    /// Returns the ownership of the parts of one part.
+    pub(super) fn below(&self, element: &PathElement) -> Self {
+        let ty = match self {
+            Parts::Granular(Kind::Map(map)) => {
+                element.as_field().and_then(|name| map.field(name)).or_else(|| map.element())
+            }
+            Parts::Granular(Kind::List(list)) => Some(list.element),
+            _ => None,
+        };
+        ty.map_or(Parts::Undeclared, Parts::of)
+    }
+}
 
 /// Adapts `set`, of an object of type `ty`, to the type; returns true if anything changed.
 pub fn reconcile(set: &mut Set, ty: TypeRef<'_>) -> bool {
-    match ty.kind(None) {
-        // An atomic object has no field to own instead.
-        Kind::Map(map) if map.atomic || map.is_deduced() => false,
-        Kind::List(list) if matches!(list.items, Items::Atomic) => false,
-        kind => reconcile_below(set, kind),
-    }
+    reconcile_below(set, &Parts::of_object(ty))
 }
 
-fn reconcile_below(set: &mut Set, kind: Kind<'_>) -> bool {
+fn reconcile_below(set: &mut Set, parts: &Parts<'_>) -> bool {
+    if matches!(parts, Parts::Undeclared) {
+        return false;
+    }
     let mut changed = false;
     // A step without children is valid for any type.
     for node in set.nodes_mut().iter_mut().filter(|node| !node.children.is_empty()) {
-        let element = match kind {
-            Kind::Map(map) => {
-                node.element.as_field().and_then(|name| map.field(name)).or_else(|| map.element())
+        match parts.below(&node.element) {
+            Parts::Atomic => {
+                node.member = true;
+                node.children = Set::new();
+                changed = true;
             }
-            Kind::List(list) => Some(list.element),
-            Kind::Scalar(_) | Kind::Undeclared => None,
-        };
-        changed |= element.is_some_and(|ty| reconcile_node(node, ty));
+            parts => changed |= reconcile_below(&mut node.children, &parts),
+        }
     }
     changed
-}
-
-fn reconcile_node(node: &mut Node, ty: TypeRef<'_>) -> bool {
-    let atomic = match ty.kind(None) {
-        // Objects without a schema are never atomic.
-        Kind::Map(map) if map.is_deduced() => return false,
-        Kind::Map(map) => map.atomic,
-        Kind::List(list) => matches!(list.items, Items::Atomic),
-        Kind::Scalar(_) | Kind::Undeclared => return false,
-    };
-    if atomic {
-        node.member = true;
-        node.children = Set::new();
-        return true;
-    }
-    reconcile_below(&mut node.children, ty.kind(None))
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ use super::path::{PathElement, PathText};
 mod algebra;
 #[cfg(test)]
 mod tests;
+mod text;
 mod wire;
 
+pub(crate) use text::FieldsText;
 pub use wire::FieldsError;
 
 /// A set of field paths (upstream's `fieldpath.Set`).

@@ -184,7 +184,11 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(changes)
     }
 
-    fn compare(&self, old: &Value, new: &Value, version: &str) -> Result<Comparison, UpdateError> {
+    /// Compares two objects of a version, without the fields that cannot be owned in it.
+    ///
+    /// # Errors
+    /// An object does not match its type.
+    pub fn compare(&self, old: &Value, new: &Value, version: &str) -> Result<Comparison, UpdateError> {
         let mut change = typed::compare(old, new, self.type_of(version)?)
             .map_err(|error| UpdateError::new(format!("failed to compare objects: {error}")))?;
         if let Some(filter) = self.0.filter(version) {

@@ -131,7 +131,7 @@ fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), FieldsE
 }
 
 /// Parses a step's name; `None` if its kind is unknown.
-fn read_element(name: &str) -> Result<Option<PathElement>, FieldsError> {
+pub(super) fn read_element(name: &str) -> Result<Option<PathElement>, FieldsError> {
     let (kind, rest) = match name.as_bytes() {
         [] | [_] => return Err(FieldsError::Invalid("key must be 2 characters long:".to_owned())),
         [kind, b':', ..] => (*kind, name.get(2..).unwrap_or_default()),
