@@ -26,7 +26,7 @@ pub async fn processor(duration: Duration) -> Result<Vec<u8>, Error> {
 /// As [`processor`], but returns a flame graph: an SVG image without scripts.
 ///
 /// # Errors
-/// As [`processor`], and an error if the process used no CPU time.
+/// As [`processor`].
 pub async fn flame_graph(duration: Duration) -> Result<String, Error> {
     sampled(duration, |samples| samples.flame_graph()).await
 }

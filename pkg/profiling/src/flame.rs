@@ -17,17 +17,20 @@ const SHARE_MIN: f64 = 0.1;
 /// Attributes of the root that replace the style sheet.
 const FONT: &str = "<svg font-family=\"monospace\" font-size=\"12\" ";
 
-/// Renders stacks, innermost address first, with their counts.
+/// Text of the image for an idle process.
+const NO_SAMPLES: &str = "No samples: the process used no CPU time";
+
+/// Renders stacks, innermost address first, with their counts. Without stacks, the image contains only a text.
 ///
 /// # Errors
-/// There are no samples.
+/// The graph cannot be written.
 pub(crate) fn render<'s>(
     stacks: impl Iterator<Item = (&'s Vec<u64>, i64)>,
     names: &BTreeMap<u64, String>,
 ) -> Result<String, Error> {
     let lines: Vec<String> = stacks.map(|(stack, count)| folded(stack, count, names)).collect();
     if lines.is_empty() {
-        return Err(failed("no samples: the process used no CPU time"));
+        return Ok(without_samples());
     }
     let mut options = Options::default();
     "CPU time".clone_into(&mut options.title);
@@ -41,6 +44,16 @@ pub(crate) fn render<'s>(
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg).map_err(failed)?;
     Ok(without_scripts(&String::from_utf8_lossy(&svg)))
+}
+
+fn without_samples() -> String {
+    let middle = WIDTH / 2;
+    let height = 4 * FONT_SIZE;
+    let baseline = 2 * FONT_SIZE;
+    format!(
+        "{FONT}xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\">\n\
+         <text x=\"{middle}\" y=\"{baseline}\" text-anchor=\"middle\">{NO_SAMPLES}</text>\n</svg>\n"
+    )
 }
 
 /// Returns a line of the folded format: functions from the outermost to the innermost, and the count.
@@ -118,7 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn idle_process_has_no_graph() {
-        assert!(render(std::iter::empty(), &BTreeMap::new()).is_err());
+    fn idle_process_has_image_with_text() {
+        let svg = render(std::iter::empty(), &BTreeMap::new()).unwrap();
+        assert!(svg.starts_with(FONT) && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert!(svg.contains(NO_SAMPLES) && svg.contains("http://www.w3.org/2000/svg"), "{svg}");
     }
 }
