@@ -112,7 +112,7 @@ fn everything() -> Scope {
 
 fn on_node(number: usize) -> Predicate {
     let term = FieldTerm { field: Field::Header(0), equal: true, value: node_name(number) };
-    Predicate { fields: [term].into(), ..Predicate::default() }
+    Predicate { fields: [term].into_iter().collect(), ..Predicate::default() }
 }
 
 fn of_app(name: &str) -> Predicate {

@@ -32,7 +32,7 @@ pub use extent::Extent;
 pub use list::{Items, ItemsIter, ListQuery, OBJECTS_AT_ONCE, Page};
 pub use memo::{Budget, Memo, Representation, Reservation};
 pub use options::Options;
-pub use predicate::{Field, FieldTerm, Predicate, ShardTerm};
+pub use predicate::{Field, FieldTerm, FieldTerms, Predicate, ShardTerm};
 pub use resource::{Resource, ResourceConfig, Scope};
 pub use seed::Seed;
 pub use stats::ResourceStats;

@@ -1,12 +1,16 @@
 //! Selection by labels and fields, evaluated on headers alone (upstream's `SelectionPredicate`).
 
+mod field_terms;
+
 use apimachinery::labels;
 use apimachinery::sharding::Shards;
+
+pub use field_terms::{FieldTerm, FieldTerms};
 
 use crate::Element;
 
 /// The field of a requirement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// `metadata.name`.
     Name,
@@ -26,14 +30,6 @@ impl Field {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldTerm {
-    pub field: Field,
-    /// True for `=`, false for `!=`.
-    pub equal: bool,
-    pub value: String,
-}
-
 /// The shards of a sharded list or watch.
 #[derive(Debug, Clone)]
 pub struct ShardTerm {
@@ -46,8 +42,8 @@ pub struct ShardTerm {
 #[derive(Debug, Clone, Default)]
 pub struct Predicate {
     pub labels: labels::Selector,
-    /// Requirements on fields; all must hold.
-    pub fields: Box<[FieldTerm]>,
+    /// Requirements on fields.
+    pub fields: FieldTerms,
     /// Requirement on the shard. Boxed because it is rare and every watch keeps its predicate.
     pub shard: Option<Box<ShardTerm>>,
 }
@@ -66,20 +62,17 @@ impl Predicate {
     /// True if the element matches. An unreadable element never matches; callers that must fail on it check
     /// [`Element::value`].
     pub fn matches(&self, element: &Element) -> bool {
-        let field = |term: &FieldTerm| (term.field.of(element) == term.value) == term.equal;
         let in_shard =
             |term: &ShardTerm| term.shards.contain(term.field.map_or("", |field| field.of(element)));
         element.value().is_ok()
             && self.shard.as_deref().is_none_or(in_shard)
-            && self.fields.iter().all(field)
+            && self.fields.matches(element)
             && (self.labels.is_empty() || self.labels.matches(|key| element.header().label(key)))
     }
 
     /// The required value of a header field, if there is exactly one.
     pub fn required(&self, at: usize) -> Option<&str> {
-        let mut terms = self.fields.iter().filter(|term| term.equal && term.field == Field::Header(at));
-        let first = terms.next()?;
-        terms.all(|term| term.value == first.value).then_some(&*first.value)
+        self.fields.required(Field::Header(at))
     }
 }
 
@@ -140,6 +133,25 @@ mod tests {
     }
 
     #[test]
+    fn grouped_terms_match_like_single_ones() {
+        let all = [
+            (Field::Header(0), "node-1"),
+            (Field::Header(0), "node-2"),
+            (Field::Name, "a"),
+            (Field::Name, "b"),
+        ];
+        let all: Vec<(Field, bool, &str)> =
+            all.iter().flat_map(|(field, value)| [(*field, true, *value), (*field, false, *value)]).collect();
+        let pod = pod(b"x");
+        for chosen in 0_u32..1 << all.len() {
+            let terms: Vec<_> =
+                all.iter().zip(0..).filter(|(_, at)| chosen >> at & 1 == 1).map(|(term, _)| *term).collect();
+            let expected = terms.iter().all(|term| wants(&[*term], "").matches(&pod));
+            assert_eq!(wants(&terms, "").matches(&pod), expected, "{terms:?}");
+        }
+    }
+
+    #[test]
     fn elements_match_by_shard_of_field() {
         let check = |field: Option<Field>, value: &str| {
             let start = u128::from(hash(value));
@@ -166,6 +178,7 @@ mod tests {
         let field = Field::Header(0);
         assert_eq!(wants(&[(field, true, "n"), (field, true, "n")], "").required(0), Some("n"));
         assert_eq!(wants(&[(field, true, "n"), (field, true, "m")], "").required(0), None);
+        assert_eq!(wants(&[(field, true, "n"), (field, false, "n")], "").required(0), None);
         assert_eq!(wants(&[(field, false, "n")], "").required(0), None);
     }
 }

@@ -316,5 +316,5 @@ fn any() -> Predicate {
 /// Selects values whose first word is `yes`.
 fn yes() -> Predicate {
     let term = FieldTerm { field: Field::Header(0), equal: true, value: "yes".to_owned() };
-    Predicate { fields: [term].into(), ..Predicate::default() }
+    Predicate { fields: [term].into_iter().collect(), ..Predicate::default() }
 }

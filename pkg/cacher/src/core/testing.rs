@@ -54,7 +54,7 @@ pub(crate) fn select(prefix: &str, node: &str, app: &str) -> Selection {
     let mut predicate = Predicate::default();
     if !node.is_empty() {
         let value = node.to_owned();
-        predicate.fields = [FieldTerm { field: Field::Header(0), equal: true, value }].into();
+        predicate.fields = [FieldTerm { field: Field::Header(0), equal: true, value }].into_iter().collect();
     }
     if !app.is_empty() {
         predicate.labels = labels::Selector::parse(&format!("app={app}")).unwrap();

@@ -76,7 +76,7 @@ fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions
             None => labels = labels::Selector::nothing(),
         }
     }
-    Predicate { labels, fields: terms.into(), shard: None }
+    Predicate { labels, fields: terms.into_iter().collect(), shard: None }
 }
 
 fn field(target: &Target<'_>, stored: &StoredResource, label: &str) -> Option<Field> {

@@ -17,7 +17,7 @@ fn query(freshness: Freshness, start: Option<&str>, limit: usize) -> ListQuery {
 
 fn selective(mut query: ListQuery) -> ListQuery {
     let term = FieldTerm { field: Field::Name, equal: true, value: "x".to_owned() };
-    query.predicate.fields = [term].into();
+    query.predicate.fields = [term].into_iter().collect();
     query
 }
 
