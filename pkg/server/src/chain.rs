@@ -34,7 +34,7 @@ use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::features::Gate;
 use component_base::trace::Span;
-use endpoints::cpu_pool::{CpuPool, latest_start};
+use endpoints::cpu_pool::{CpuPool, Overloaded, latest_start};
 use endpoints::header;
 use endpoints::proxy::BackendResponse;
 use endpoints::routing::dispatch::{
@@ -113,6 +113,16 @@ struct DispatchedResponse {
     guards: LimitGuards,
 }
 
+/// A write that this server performs itself.
+struct LocalWrite {
+    request: Request,
+    guards: LimitGuards,
+    /// Bytes of the body and of the stored object of an expensive write.
+    object_bytes: Option<u64>,
+    deadline: Instant,
+    span: Span,
+}
+
 /// Parts of the request head that are needed after the handler has consumed the head.
 struct RequestHead {
     method: Method,
@@ -173,11 +183,7 @@ impl Chain {
     ///
     /// context (request info, deadline) → authenticate → trace → impersonate → concurrency → authorize → memory → dispatch
     /// → decorate
-    pub(crate) async fn serve(
-        self: &Arc<Self>,
-        request: http::Request<Body>,
-        peer: &Arc<Peer>,
-    ) -> SentResponse {
+    pub(crate) async fn serve(&self, request: http::Request<Body>, peer: &Arc<Peer>) -> SentResponse {
         let received = Instant::now();
         let active = peer.begin();
         let (parts, body) = request.into_parts();
@@ -268,6 +274,7 @@ impl Chain {
                 respond::too_many_requests(retry_after)
             }
             Rejection::DeadlineExceeded(status) => {
+                self.metrics().timeouts.increment();
                 observer.rejected(&status);
                 let mut body = serde_json::to_vec(&status).unwrap_or_default();
                 body.push(b'\n');
@@ -279,7 +286,7 @@ impl Chain {
 
     /// Runs the steps within the deadline and converts a panic into a response.
     async fn run_with_deadline(
-        self: &Arc<Self>,
+        &self,
         incoming: Box<IncomingRequest<'_>>,
     ) -> Result<DispatchedResponse, Rejection> {
         let deadline = deadline(&incoming.context);
@@ -291,13 +298,13 @@ impl Chain {
         match outcome {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(Rejection::panic(&*panic)),
-            Err(_elapsed) => Err(self.timed_out()),
+            Err(_elapsed) => Err(Rejection::deadline_exceeded()),
         }
     }
 
     /// The steps. Each one needs the proof of the previous one. Steps after authentication are traced.
     async fn run_steps(
-        self: &Arc<Self>,
+        &self,
         mut incoming: Box<IncomingRequest<'_>>,
     ) -> Result<DispatchedResponse, Rejection> {
         let observer = incoming.observer;
@@ -315,7 +322,7 @@ impl Chain {
 
     /// Handles an authenticated request.
     async fn handle_authenticated(
-        self: &Arc<Self>,
+        &self,
         incoming: Box<IncomingRequest<'_>>,
         sender: Authenticated,
     ) -> Result<DispatchedResponse, Rejection> {
@@ -340,8 +347,7 @@ impl Chain {
             observer.record_dispatch(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let start_by = latest_start(context.deadline);
-            let memory = self.options.memory.reserve(demand, &authorized.user().name, start_by).await;
-            let memory = memory.ok_or(Rejection::TooMany { retry_after: 1 })?;
+            let memory = self.options.memory.reserve(demand, &authorized.user().name, start_by).await?;
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, LimitGuards { concurrency, memory }, start_by).await;
         }
@@ -385,11 +391,11 @@ impl Chain {
     /// Dispatches a request to the API.
     ///
     /// A write runs in a separate task. Once it has started to write, it completes or times out, even if the
-    /// client disconnects. Before that, the API may abort it when the client is gone. An expensive write
-    /// waits for its turn in the CPU pool until `start_by`. A forwarded request lasts as long as the
-    /// connection.
+    /// client disconnects. Before that, the API may abort it when the client is gone, and its waits for memory
+    /// end. An expensive write waits for its turn in the CPU pool until `start_by`. A forwarded request lasts as
+    /// long as the connection.
     async fn dispatch(
-        self: &Arc<Self>,
+        &self,
         mut request: Request,
         guards: LimitGuards,
         start_by: Instant,
@@ -399,50 +405,17 @@ impl Chain {
         let Some(deadline) = deadline(&request.context).filter(|_| is_local_write) else {
             return Ok(DispatchedResponse { response: self.dispatch.dispatch(request).await, guards });
         };
-        let dispatch = Arc::clone(&self.dispatch);
-        let span = Span::current();
         let _client_guard = request.context.client.guard();
+        let _wait_guard = guards.memory.wait_guard();
         request.body = guards.memory.reserve_received(request.body);
-        let SizedWrite { mut request, pool } =
-            SizedWrite::read(request, &*dispatch, &self.cpu_pool).await.map_err(Rejection::overloaded)?;
+        let SizedWrite { request, pool } = SizedWrite::read(request, &*self.dispatch, &self.cpu_pool).await?;
         let object_bytes = pool.as_ref().map(PoolWrite::object_bytes);
-        if object_bytes.is_none() {
-            request.body = guards.memory.reserve_while_read(request.body);
+        let write = LocalWrite { request, guards, object_bytes, deadline, span: Span::current() };
+        let write = self.writes.track_future(write.perform(Arc::clone(&self.dispatch)));
+        match pool {
+            Some(pool) => self.cpu_pool.run(pool.start(start_by), write).await?,
+            None => tokio::spawn(write).await?,
         }
-        let work = async move {
-            if let Some(bytes) = object_bytes
-                && !guards.memory.reserve_processing(bytes).await
-            {
-                return Err(Rejection::TooMany { retry_after: 1 });
-            }
-            let response = span.instrument(dispatch.dispatch(request)).await;
-            Ok(DispatchedResponse { response, guards })
-        };
-        let work = timeout_at(deadline, work);
-        let outcome = match pool {
-            Some(write) => {
-                let work = self.writes.track_future(work);
-                Ok(self.cpu_pool.run(write.start(start_by), work).await.map_err(Rejection::overloaded)?)
-            }
-            None => self.writes.spawn(work).await,
-        };
-        match outcome {
-            // A forwarded request that used the whole timeout may have failed at the same moment.
-            Ok(Ok(Ok(dispatched))) if dispatched.response.status() == 504 && Instant::now() >= deadline => {
-                Err(self.timed_out())
-            }
-            Ok(Ok(result)) => result,
-            Ok(Err(_elapsed)) => Err(self.timed_out()),
-            Err(join_error) => Err(join_error
-                .try_into_panic()
-                .map_or_else(|_| Rejection::Panicked(String::new()), |panic| Rejection::panic(&*panic))),
-        }
-    }
-
-    fn timed_out(&self) -> Rejection {
-        self.metrics().timeouts.increment();
-        let status = Status::timeout("request did not complete within the allotted timeout", 0);
-        Rejection::DeadlineExceeded(Box::new(status.without_kind()))
     }
 
     /// The metrics of the server.
@@ -499,6 +472,27 @@ impl Chain {
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
         }
+    }
+}
+
+impl LocalWrite {
+    /// Performs the write until its deadline.
+    async fn perform(self, dispatch: Arc<dyn Dispatch>) -> Result<DispatchedResponse, Rejection> {
+        let LocalWrite { mut request, guards, object_bytes, deadline, span } = self;
+        let work = async {
+            match object_bytes {
+                Some(bytes) => guards.memory.reserve_processing(bytes).await?,
+                None => request.body = guards.memory.reserve_while_read(request.body),
+            }
+            Ok::<_, Overloaded>(span.instrument(dispatch.dispatch(request)).await)
+        };
+        let response =
+            timeout_at(deadline, work).await.map_err(|_elapsed| Rejection::deadline_exceeded())??;
+        // The handler may have used the whole timeout and failed at the same moment.
+        if response.status() == StatusCode::GATEWAY_TIMEOUT && Instant::now() >= deadline {
+            return Err(Rejection::deadline_exceeded());
+        }
+        Ok(DispatchedResponse { response, guards })
     }
 }
 

@@ -4,6 +4,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Uri};
+use tokio::task::JoinError;
 
 use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
@@ -36,10 +37,24 @@ impl From<Box<Status>> for Rejection {
     }
 }
 
-impl Rejection {
-    /// Rejection of a write that the CPU pool does not start.
-    pub(super) fn overloaded(_: Overloaded) -> Self {
+impl From<Overloaded> for Rejection {
+    fn from(_: Overloaded) -> Self {
         Rejection::TooMany { retry_after: 1 }
+    }
+}
+
+/// Rejection of a request whose task did not return.
+impl From<JoinError> for Rejection {
+    fn from(error: JoinError) -> Self {
+        let cancelled = |_| Rejection::Panicked(String::new());
+        error.try_into_panic().map_or_else(cancelled, |panic| Rejection::panic(&*panic))
+    }
+}
+
+impl Rejection {
+    pub(super) fn deadline_exceeded() -> Self {
+        let status = Status::timeout("request did not complete within the allotted timeout", 0);
+        Rejection::DeadlineExceeded(Box::new(status.without_kind()))
     }
 
     /// 500 in upstream's wording, without details for the client. Escaped, so that browsers do not interpret

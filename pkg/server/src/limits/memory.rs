@@ -8,7 +8,8 @@
 //! authorization. It grows with the received body and ends with the seats of the request.
 //!
 //! If requests in flight hold the missing memory, a request waits for it. It is rejected if
-//! the rest of the process needs the memory, if too many requests wait, or if the wait is over.
+//! the rest of the process needs the memory, if too many requests wait, if the wait is over, or if its client
+//! has disconnected.
 //!
 //! The most dispensable requests are shed first. A full list can be retried. A deletion frees memory. A small
 //! update replaces an object of similar size and may be a node heartbeat. Requests that are exempt from flow
@@ -35,6 +36,7 @@ use tokio::time::{Instant, sleep};
 use apimachinery::request_context::RequestContext;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 use component_base::weakened::{WeakenedDecisions, WeakenedKind};
+use endpoints::cpu_pool::Overloaded;
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
 use endpoints::routing::path::LongQuery;
 
@@ -45,6 +47,9 @@ use waiters::WaitQueue;
 
 /// Interval between two readings of the meter.
 const METER_INTERVAL: Duration = Duration::from_millis(50);
+/// Maximum wait for the start of a request. A rejection then costs its client nothing but a retry. A received body
+/// would have to be sent again, so it waits longer.
+const START_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Memory of a full list while it is sent: pieces of the response, and old object versions that it
 /// references.
 const LIST_BYTES: u64 = 2 << 20;
@@ -339,19 +344,22 @@ impl MemoryBudget {
         }
     }
 
-    /// Reserves memory for a request of a user until the reservation is dropped. Waits until `start_by` for
-    /// memory that requests in flight hold. Returns `None` if the request is rejected.
+    /// Reserves memory for a request of a user until the reservation is dropped. Waits for memory that requests
+    /// in flight hold: at most [`START_WAIT_MAX`], later for its body until `start_by`.
+    ///
+    /// # Errors
+    /// The request is rejected.
     pub(crate) async fn reserve(
         &self,
         demand: Option<Demand>,
         user: &str,
         start_by: Instant,
-    ) -> Option<Reservation> {
+    ) -> Result<Reservation, Overloaded> {
         let (Some(shared), Some(demand)) = (&self.0, demand) else {
-            return Some(Reservation::default());
+            return Ok(Reservation::default());
         };
         let reserved = ReservedBytes::new(Arc::clone(shared), demand.rank, user, start_by);
-        let is_reserved = reserved.grow(Purpose::Start, demand.bytes, demand.retained_bytes).await;
-        is_reserved.then(|| reserved.into())
+        reserved.grow(Purpose::Start, demand.bytes, demand.retained_bytes).await?;
+        Ok(reserved.into())
     }
 }

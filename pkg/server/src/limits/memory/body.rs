@@ -14,6 +14,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
 use apimachinery::status::Status;
+use endpoints::cpu_pool::Overloaded;
 use endpoints::routing::dispatch::{Body, BoxError};
 
 use super::reservation::{Growth, work_bytes};
@@ -58,7 +59,7 @@ struct MeteredBody {
 /// Frame that waits for its memory. The sender of the body waits, too, because nothing more is read.
 struct WaitingFrame {
     frame: Frame<Bytes>,
-    growth: BoxFuture<'static, bool>,
+    growth: BoxFuture<'static, Result<(), Overloaded>>,
 }
 
 impl MeteredBody {
@@ -101,13 +102,10 @@ impl http_body::Body for MeteredBody {
             }
         }
         let Some(waiting) = &mut self.waiting else { return Poll::Ready(None) };
-        let is_reserved = ready!(waiting.growth.poll_unpin(cx));
+        let grown = ready!(waiting.growth.poll_unpin(cx));
         let frame = self.waiting.take().map(|waiting| waiting.frame);
-        if is_reserved {
-            return Poll::Ready(frame.map(Ok));
-        }
-        let status = Status::too_many_requests("Too many requests, please try again later.", 1);
-        Poll::Ready(Some(Err(Box::new(status))))
+        let rejection = |overloaded| -> BoxError { Box::<Status>::from(overloaded) };
+        Poll::Ready(frame.map(|frame| grown.map(|()| frame).map_err(rejection)))
     }
 
     fn is_end_stream(&self) -> bool {

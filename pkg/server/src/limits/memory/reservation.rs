@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use endpoints::cpu_pool::Overloaded;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::waiters::WaitingClaim;
-use super::{Claim, Purpose, SMALL_UPDATE_BYTES_MAX, Shared, SheddingRank};
+use super::{Claim, Purpose, SMALL_UPDATE_BYTES_MAX, START_WAIT_MAX, Shared, SheddingRank};
 
 /// Memory per byte of a body and of the stored object while a request is handled: the tree, the object, and
 /// the response. A malicious body needs more; decoders have limits of their own for that.
@@ -28,11 +30,32 @@ impl Reservation {
         self.0.is_none()
     }
 
-    /// Reserves the memory to process a body and a stored object. Returns false if the request is rejected.
-    pub(crate) async fn reserve_processing(&self, object_bytes: u64) -> bool {
+    /// Reserves the memory to process a body and a stored object.
+    ///
+    /// # Errors
+    /// The request is rejected.
+    pub(crate) async fn reserve_processing(&self, object_bytes: u64) -> Result<(), Overloaded> {
         match &self.0 {
             Some(reserved) => reserved.grow(Purpose::Process, work_bytes(object_bytes), 0).await,
-            None => true,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a guard for the client's connection. When it is dropped, a wait for memory ends, so that a request
+    /// without a client does not keep its place.
+    pub(crate) fn wait_guard(&self) -> WaitGuard {
+        WaitGuard(self.0.clone())
+    }
+}
+
+/// Ends the waits of a request when it is dropped.
+pub(crate) struct WaitGuard(Option<Arc<ReservedBytes>>);
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        if let Some(reserved) = &self.0 {
+            // The notification is kept for a later wait. No wait follows that one, because the request is rejected.
+            reserved.abandoned.notify_one();
         }
     }
 }
@@ -61,6 +84,8 @@ pub(super) struct ReservedBytes {
     bytes: AtomicU64,
     /// Number of claims to process the body.
     processing: AtomicUsize,
+    /// Notified when the client has disconnected.
+    abandoned: Notify,
 }
 
 impl ReservedBytes {
@@ -69,7 +94,9 @@ impl ReservedBytes {
         let of_body = AtomicU64::new(0);
         let bytes = AtomicU64::new(0);
         let processing = AtomicUsize::new(0);
-        ReservedBytes { shared, rank, user: user.into(), start_by, received, of_body, bytes, processing }
+        let abandoned = Notify::new();
+        let user = user.into();
+        ReservedBytes { shared, rank, user, start_by, received, of_body, bytes, processing, abandoned }
     }
 
     /// Growth for received bytes of a body with this announced length. A small body is part of the start of its request.
@@ -100,28 +127,46 @@ impl ReservedBytes {
     }
 
     /// Adds bytes to the reservation, and waits for them if requests in flight hold the missing memory.
-    /// `retained_bytes` are used during the wait and not reserved yet. On failure, adds nothing and counts a
-    /// rejection.
-    pub(super) async fn grow(&self, purpose: Purpose, bytes: u64, retained_bytes: u64) -> bool {
+    /// `retained_bytes` are used during the wait and not reserved yet.
+    ///
+    /// # Errors
+    /// There is no memory, or the client has disconnected. Adds nothing and counts a rejection.
+    pub(super) async fn grow(
+        &self,
+        purpose: Purpose,
+        bytes: u64,
+        retained_bytes: u64,
+    ) -> Result<(), Overloaded> {
         if self.try_grow(purpose, bytes) {
-            return true;
+            return Ok(());
         }
-        let Self { shared, rank, user, start_by, .. } = self;
+        let Self { shared, rank, user, .. } = self;
         let claim = Claim { rank: *rank, purpose, bytes };
         let waiting = shared
             .may_fit_later(claim)
             .then(|| shared.waiting.push(claim, user, retained_bytes, |claim| shared.add(claim)))
             .flatten();
         let is_added = match waiting {
-            Some(waiting) => Wait { shared, claim, waiting: Some(waiting) }.run(*start_by).await,
+            Some(waiting) => tokio::select! {
+                is_granted = Wait { shared, claim, waiting: Some(waiting) }.run(self.wait_end(purpose)) => is_granted,
+                () = self.abandoned.notified() => false,
+            },
             None => false,
         };
-        if is_added {
-            self.record(claim);
-        } else {
+        if !is_added {
             shared.count_rejection(*rank);
+            return Err(Overloaded);
         }
-        is_added
+        self.record(claim);
+        Ok(())
+    }
+
+    /// End of a wait that starts now.
+    fn wait_end(&self, purpose: Purpose) -> Instant {
+        match purpose {
+            Purpose::Start => self.start_by.min(Instant::now() + START_WAIT_MAX),
+            Purpose::Receive | Purpose::ProcessPart | Purpose::Process => self.start_by,
+        }
     }
 }
 

@@ -26,7 +26,7 @@ type Waiting<'b> = BoxFuture<'b, Option<Reservation>>;
 /// Request of a user for memory, polled once.
 fn request<'b>(budget: &'b MemoryBudget, user: &'static str, bytes: u64) -> Waiting<'b> {
     let demand = Some(Demand { rank: SheddingRank::Object, bytes, retained_bytes: 1 });
-    budget.reserve(demand, user, Instant::now() + WAIT).boxed()
+    budget.reserve(demand, user, Instant::now() + WAIT).map(Result::ok).boxed()
 }
 
 /// Returns the reservation of a request that must not wait.
@@ -63,12 +63,12 @@ async fn request_waits_for_memory_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_for_memory_is_bounded() {
+async fn wait_for_start_is_bounded() {
     let (budget, _) = budget(100 * MIB, 0);
     let _first = admitted(&budget, 60 * MIB);
     let start = Instant::now();
     assert!(request(&budget, "ann", 40 * MIB).await.is_none());
-    assert_eq!((start.elapsed(), rejected(&budget), reserved(&budget)), (WAIT, 1, 60 * MIB));
+    assert_eq!((start.elapsed(), rejected(&budget), reserved(&budget)), (START_WAIT_MAX, 1, 60 * MIB));
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +179,8 @@ async fn received_bodies_leave_memory_for_processing() {
     assert!(reserved(&budget) > 790 * MIB);
     assert!(request(&budget, "ann", 90 * MIB).now_or_never().flatten().is_some(), "other requests");
     for (reservation, body) in uploads {
-        assert!(reservation.reserve_processing(body.to_bytes().len() as u64).now_or_never().unwrap());
+        let bytes = body.to_bytes().len() as u64;
+        assert_eq!(reservation.reserve_processing(bytes).now_or_never(), Some(Ok(())));
         assert!(reserved(&budget) >= work_bytes(3 * MIB));
     }
     assert_eq!((reserved(&budget), rejected(&budget)), (0, 0));
@@ -195,11 +196,26 @@ async fn one_body_is_processed_in_full_memory() {
     let second = requests.pop().unwrap();
     let first = requests.pop().unwrap();
     let object_bytes = 4 * MIB / work_bytes(1);
-    assert!(first.reserve_processing(object_bytes).now_or_never().unwrap());
+    assert_eq!(first.reserve_processing(object_bytes).now_or_never(), Some(Ok(())));
     let mut waiting = second.reserve_processing(object_bytes).boxed();
     assert!((&mut waiting).now_or_never().is_none());
     drop(first);
-    assert!(waiting.now_or_never().unwrap());
+    assert_eq!(waiting.now_or_never(), Some(Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_ends_when_client_disconnects() {
+    let (budget, _) = budget(100 * MIB, 0);
+    let first = admitted(&budget, 90 * MIB);
+    let second = admitted(&budget, 0);
+    let object_bytes = 4 * MIB / work_bytes(1);
+    assert_eq!(first.reserve_processing(object_bytes).now_or_never(), Some(Ok(())));
+    let client = second.wait_guard();
+    let mut waiting = second.reserve_processing(object_bytes).boxed();
+    assert!((&mut waiting).now_or_never().is_none());
+    drop(client);
+    assert_eq!(waiting.now_or_never(), Some(Err(Overloaded)));
+    assert_eq!(budget.0.as_ref().unwrap().waiting.len(), 0);
 }
 
 /// Body of two frames with an announced length.
@@ -261,5 +277,6 @@ async fn half_read_body_does_not_stop_processing() {
         "bob",
         Instant::now() + WAIT,
     );
-    assert!(Reservation::from(processed).reserve_processing(MIB / work_bytes(1)).now_or_never().unwrap());
+    let processed = Reservation::from(processed);
+    assert_eq!(processed.reserve_processing(MIB / work_bytes(1)).now_or_never(), Some(Ok(())));
 }
