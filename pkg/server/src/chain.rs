@@ -47,6 +47,7 @@ use crate::chain::impersonation::Impersonation;
 use crate::connection::peer::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::limits::flow::{self, ClassifiedRequest, FairQueuing};
+use crate::limits::incomplete_heads::IncompleteHeads;
 use crate::limits::inflight::{Inflight, is_long_running, is_mutating};
 use crate::limits::limiter::{LimitGuards, RequestLimiter, ResponseLimitGuards};
 use crate::limits::memory::Demand;
@@ -72,6 +73,7 @@ pub struct Chain {
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
     cpu_pool: CpuPool,
+    incomplete_heads: Arc<IncompleteHeads>,
     /// Pages that the server handles itself.
     pages: Pages,
     observability: Observability,
@@ -147,6 +149,7 @@ impl Chain {
         let limiter = Arc::new(limiter);
         let requests = options.pages.debugging.as_ref().map(|_| Requests::new(Arc::clone(&env.clock)));
         let pages = routes::pages(&services, &limiter, requests.as_ref(), &options, &env);
+        let incomplete_heads = IncompleteHeads::new(options.memory.limit(), &services.registry);
         let Services { authenticator, authorizer, dispatch, cpu_pool, metrics, traces, auditor, .. } =
             services;
         let clock = Arc::clone(&env.clock);
@@ -156,6 +159,7 @@ impl Chain {
             impersonation: Impersonation::new(&options.gates),
             dispatch,
             cpu_pool,
+            incomplete_heads,
             pages,
             observability: Observability { metrics, traces, auditor, requests, clock },
             limiter,
@@ -416,6 +420,11 @@ impl Chain {
             Some(pool) => self.cpu_pool.run(pool.start(start_by), write).await?,
             None => tokio::spawn(write).await?,
         }
+    }
+
+    /// Limit for the incomplete heads of all connections.
+    pub(crate) fn incomplete_heads(&self) -> &Arc<IncompleteHeads> {
+        &self.incomplete_heads
     }
 
     /// The metrics of the server.

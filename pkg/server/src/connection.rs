@@ -35,6 +35,7 @@ use crate::http1::head::FIELDS_MAX;
 use crate::http2::FilteredStream;
 use crate::http2::filter::{FRAME_BYTES_MAX, HEADER_LIST_BYTES_MAX};
 use crate::lifecycle::Lifecycle;
+use crate::limits::incomplete_heads::IncompleteHead;
 use crate::tls::Tls;
 use crate::tls::client_certificates::ClientCertificates;
 
@@ -118,6 +119,7 @@ pub(crate) async fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let audit_sink = chain.audit_sink();
+    let incomplete_heads = Arc::clone(chain.incomplete_heads());
     let service = {
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
@@ -137,8 +139,9 @@ pub(crate) async fn serve<S>(
     let builder = builder(peer.protocol, options);
     let observed = ObservedStream { stream, peer: Arc::clone(&peer), audit_sink };
     let output = CoalescingWriter::new(observed, peer.protocol == Protocol::Http2);
-    let blocks = FilteredStream::new(output.clone(), peer.protocol);
-    let io = TokioIo::new(StrictReader::new(blocks, Arc::clone(&peer)));
+    let incomplete_head = || IncompleteHead::new(Arc::clone(&incomplete_heads), Arc::clone(&peer));
+    let blocks = FilteredStream::new(output.clone(), peer.protocol, incomplete_head());
+    let io = TokioIo::new(StrictReader::new(blocks, Arc::clone(&peer), incomplete_head()));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut endings = CloseState::default();
     let mut expired = pin!(peer.activity.expired());

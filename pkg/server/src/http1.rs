@@ -20,6 +20,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::peer::Peer;
+use crate::limits::incomplete_heads::IncompleteHead;
 use chunks::Chunks;
 use head::{Framing, Head, HeadRejection};
 use large_head::{PARSED_HEAD_BYTES_MAX, SplitHead};
@@ -38,6 +39,7 @@ pub(crate) struct StrictReader<S> {
     scanned: usize,
     /// Number of requests that were passed on.
     request_count: u64,
+    incomplete_head: IncompleteHead,
 }
 
 /// The part of the message that the next byte belongs to.
@@ -50,7 +52,7 @@ enum ParseState {
 }
 
 impl<S> StrictReader<S> {
-    pub(crate) fn new(stream: S, peer: Arc<Peer>) -> Self {
+    pub(crate) fn new(stream: S, peer: Arc<Peer>, incomplete_head: IncompleteHead) -> Self {
         StrictReader {
             stream,
             peer,
@@ -58,6 +60,7 @@ impl<S> StrictReader<S> {
             buffer: Vec::new(),
             scanned: 0,
             request_count: 0,
+            incomplete_head,
         }
     }
 
@@ -154,7 +157,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
+        let polled = self.poll_checked(cx, buf);
+        let held_bytes = self.buffer.len();
+        self.incomplete_head.set(held_bytes);
+        polled
+    }
+}
+
+impl<S: AsyncRead + Unpin> StrictReader<S> {
+    /// Reads checked bytes.
+    fn poll_checked(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self;
         loop {
             if this.peer.is_not_http1() {
                 return this.poll_pass(cx, buf, usize::MAX);

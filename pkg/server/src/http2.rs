@@ -17,18 +17,20 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::peer::Protocol;
+use crate::limits::incomplete_heads::IncompleteHead;
 use filter::Filter;
 
 /// Stream of an HTTP/2 connection whose header blocks are decoded. Passes on other connections unchanged.
 pub(crate) struct FilteredStream<S> {
     stream: S,
     filter: Option<Box<Filter>>,
+    incomplete_head: IncompleteHead,
 }
 
 impl<S> FilteredStream<S> {
-    pub(crate) fn new(stream: S, protocol: Protocol) -> Self {
+    pub(crate) fn new(stream: S, protocol: Protocol, incomplete_head: IncompleteHead) -> Self {
         let filter = (protocol == Protocol::Http2).then(Box::default);
-        FilteredStream { stream, filter }
+        FilteredStream { stream, filter, incomplete_head }
     }
 }
 
@@ -38,26 +40,37 @@ impl<S: AsyncRead + Unpin> AsyncRead for FilteredStream<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let FilteredStream { stream, filter } = &mut *self;
+        let FilteredStream { stream, filter, incomplete_head } = &mut *self;
         let Some(filter) = filter else { return Pin::new(stream).poll_read(cx, buf) };
-        loop {
-            let is_rejected = filter.is_rejected();
-            let output = filter.next_output(buf.remaining());
-            if is_rejected || !output.is_empty() {
-                buf.put_slice(output);
-                return Poll::Ready(Ok(()));
-            }
-            let before = buf.filled().len();
-            ready!(Pin::new(&mut *stream).poll_read(cx, buf))?;
-            let received = buf.filled().get(before..).unwrap_or_default();
-            if received.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            let passed = filter.accept(received);
-            buf.set_filled(before.saturating_add(passed));
-            if passed > 0 {
-                return Poll::Ready(Ok(()));
-            }
+        let polled = poll_filtered(Pin::new(stream), filter, cx, buf);
+        incomplete_head.set(filter.held_bytes());
+        polled
+    }
+}
+
+fn poll_filtered<S: AsyncRead>(
+    mut stream: Pin<&mut S>,
+    filter: &mut Filter,
+    cx: &mut Context<'_>,
+    buf: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    loop {
+        let is_rejected = filter.is_rejected();
+        let output = filter.next_output(buf.remaining());
+        if is_rejected || !output.is_empty() {
+            buf.put_slice(output);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(stream.as_mut().poll_read(cx, buf))?;
+        let received = buf.filled().get(before..).unwrap_or_default();
+        if received.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let passed = filter.accept(received);
+        buf.set_filled(before.saturating_add(passed));
+        if passed > 0 {
+            return Poll::Ready(Ok(()));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod concurrency;
 pub(crate) mod flow;
+pub(crate) mod incomplete_heads;
 pub(crate) mod inflight;
 pub(crate) mod limiter;
 pub mod memory;

@@ -33,6 +33,10 @@ impl CloseState {
         let CloseState { draining, disconnecting, close_deadline } = self;
         tokio::select! {
             biased;
+            () = peer.wait_for_eviction() => {
+                tracing::debug!(remote = %peer.remote, "cut off: incomplete request heads hold too much memory");
+                return true;
+            }
             () = lifecycle.draining().cancelled(), if !*draining => *draining = true,
             () = peer.retire.cancelled(), if !*disconnecting => {}
             () = expired, if close_deadline.is_none() => *close_deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT),

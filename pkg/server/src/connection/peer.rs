@@ -1,7 +1,8 @@
 //! Remote end of a connection, as its requests see it.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
@@ -29,6 +30,9 @@ pub struct Peer {
     certificates: Option<ClientCertificates>,
     pub(super) activity: Activity,
     pub(super) retire: CancellationToken,
+    evicted: AtomicBool,
+    /// Task that waits for the eviction.
+    evicting: AtomicWaker,
     /// True if the bytes of the connection are not HTTP/1.1 requests.
     pub(super) opaque: AtomicBool,
     /// Number of completed responses.
@@ -55,6 +59,8 @@ impl Peer {
             certificates,
             activity: Activity::new(protocol == Protocol::Http1),
             retire: CancellationToken::new(),
+            evicted: AtomicBool::new(false),
+            evicting: AtomicWaker::new(),
             opaque: AtomicBool::new(protocol == Protocol::Http2),
             completed_responses: AtomicU64::new(0),
             waiting: AtomicWaker::new(),
@@ -81,6 +87,23 @@ impl Peer {
             Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
             Protocol::Http2 => self.retire.cancel(),
         }
+    }
+
+    /// Ends the connection at once, without a response. Returns false if that was requested before.
+    pub(crate) fn evict(&self) -> bool {
+        let is_new = !self.evicted.swap(true, AcqRel);
+        self.evicting.wake();
+        is_new
+    }
+
+    /// Waits until the connection must end at once. There is a single caller.
+    pub(crate) async fn wait_for_eviction(&self) {
+        poll_fn(|cx| {
+            // Registered before the flag is read, so that a later wake-up reaches the task.
+            self.evicting.register(cx.waker());
+            if self.evicted.load(Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     /// Counts a request as active until the guard is dropped.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod heads;
+mod incomplete_heads;
 mod retained;
 mod tls;
 

@@ -198,6 +198,12 @@ impl Filter {
         part
     }
 
+    /// Number of received bytes that the parser has not got.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let block = self.block.as_ref().map_or(0, |block| block.bytes.len());
+        self.pending.len().saturating_add(block).saturating_add(self.output.len())
+    }
+
     /// True if the input was invalid. It ends after the output.
     pub(crate) fn is_rejected(&self) -> bool {
         self.rejected
