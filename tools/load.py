@@ -8,8 +8,8 @@ responses, and reset connections with pipelined requests. Meanwhile the quiet cl
 
 Prints the latency of the quiet client and the memory of the server: anonymous memory, because pages of the program's file stay
 until the kernel needs them. Fails if a request of the quiet client fails, if its p99 reaches --p99-max (1 s by default), or if
-the memory one minute later is more than 10 % above its value before the load. A tenth of the load precedes that value, to fill
-caches of bounded size. --short skips the memory check. TOKEN must grant all rights. Needs several thousand file descriptors. `make load` starts a
+the memory one minute later is more than 10 % above its value before the load. The same load precedes that value, to fill caches
+whose size depends on the load. --short skips the memory check. TOKEN must grant all rights. Needs several thousand file descriptors. `make load` starts a
 server for it; `make test` runs the short form."""
 import argparse
 import random
@@ -155,8 +155,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     server, dice, load = Server(args.port, args.token, args.pid), random.Random(args.seed), SHORT if args.short else FULL
     if not args.short:
-        misbehave(server, SHORT, dice)
-        time.sleep(load["settle"] / 2)
+        misbehave(server, load, dice)
+        time.sleep(load["settle"])
     before = server.memory()
     quiet = Quiet(server)
     quiet.start()
