@@ -3,6 +3,7 @@
 //! Parsing, canonical text and error texts are upstream's (`apimachinery/pkg/labels`). Matching calls a
 //! lookup closure and allocates nothing.
 
+mod key_rule;
 mod label_selector;
 mod lexer;
 mod parser;
@@ -12,6 +13,7 @@ pub use label_selector::from_label_selector;
 pub use parser::parse;
 pub use requirement::{Operator, Requirement};
 
+use key_rule::KeyRule;
 use std::fmt::{self, Display};
 use thiserror::Error;
 
@@ -24,24 +26,28 @@ pub struct LabelSelectorError(pub(crate) String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
+    /// The requirements by key, in ascending order.
+    rules: Vec<KeyRule>,
     matches_nothing: bool,
 }
 
 impl Selector {
     /// Selector that matches every object.
     pub const fn everything() -> Self {
-        Self { requirements: Vec::new(), matches_nothing: false }
+        Self { requirements: Vec::new(), rules: Vec::new(), matches_nothing: false }
     }
 
     /// Selector that matches no object, like an absent `LabelSelector`.
     pub const fn nothing() -> Self {
-        Self { requirements: Vec::new(), matches_nothing: true }
+        Self { requirements: Vec::new(), rules: Vec::new(), matches_nothing: true }
     }
 
     /// Selector with these requirements, sorted by key.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
         requirements.sort_by(|a, b| a.key().cmp(b.key()));
-        Self { requirements, matches_nothing: false }
+        let of_key = requirements.chunk_by(|a, b| a.key() == b.key());
+        let rules = of_key.filter_map(|of_key| Some(KeyRule::new(of_key.first()?.key(), of_key))).collect();
+        Self { requirements, rules, matches_nothing: false }
     }
 
     /// Selector for objects that have all these labels. The labels are not validated, as in upstream's
@@ -73,15 +79,33 @@ impl Selector {
 
     /// True if an object matches; `lookup` returns the value of a label.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
-        !self.matches_nothing && self.requirements.iter().all(|requirement| requirement.matches(&lookup))
+        let holds = |rule: &KeyRule| match lookup(rule.key()) {
+            Some(value) => rule.accepts(value.as_bytes()),
+            None => !rule.is_required,
+        };
+        !self.matches_nothing && self.rules.iter().all(holds)
     }
 
-    /// True if an object with these labels, in any order, matches.
-    pub fn matches_pairs<'v, L>(&self, labels: L) -> bool
-    where
-        L: IntoIterator<Item = (&'v str, &'v str)> + Clone,
-    {
-        self.matches(|key| labels.clone().into_iter().find(|(k, _)| *k == key).map(|(_, v)| v))
+    /// True if an object with these labels, in any order, matches. Takes logarithmic time in the number of requirements
+    /// for each label.
+    pub fn matches_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        labels: impl IntoIterator<Item = (K, V)>,
+    ) -> bool {
+        if self.matches_nothing {
+            return false;
+        }
+        // Labels have distinct keys, so each required key counts once.
+        let mut missing = self.rules.iter().filter(|rule| rule.is_required).count();
+        for (key, value) in labels {
+            let found = self.rules.binary_search_by(|rule| rule.key().as_bytes().cmp(key.as_ref()));
+            let Some(rule) = found.ok().and_then(|at| self.rules.get(at)) else { continue };
+            if !rule.accepts(value.as_ref()) {
+                return false;
+            }
+            missing = missing.saturating_sub(usize::from(rule.is_required));
+        }
+        missing == 0
     }
 
     /// Returns the required value of the label `key`, if the selector has one. As in upstream, only the first

@@ -211,8 +211,8 @@ impl Header {
         self.pairs().find_map(|(k, value)| (k == key.as_bytes()).then(|| text(value)))
     }
 
-    /// The labels as bytes: a selector compares many labels but needs few as text.
-    fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// The labels as bytes, for selectors, which need no text.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut texts = Texts(self.packed.get(self.labels_at as usize..).unwrap_or_default());
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
     }

@@ -67,7 +67,7 @@ impl Predicate {
         element.value().is_ok()
             && self.shard.as_deref().is_none_or(in_shard)
             && self.fields.matches(element)
-            && (self.labels.is_empty() || self.labels.matches(|key| element.header().label(key)))
+            && (self.labels.is_empty() || self.labels.matches_pairs(element.header().pairs()))
     }
 
     /// The required value of a header field, if there is exactly one.

@@ -35,12 +35,7 @@ pub struct Requirement {
     key: String,
     operator: Operator,
     values: Vec<String>,
-    /// Positions in `values` by ascending value, for a binary search; empty if the values are few or ascending.
-    order: Box<[u32]>,
 }
-
-/// Maximum number of values that are compared one by one.
-const LINEAR_MAX: usize = 32;
 
 impl Requirement {
     /// Creates a requirement after checking the key, the number of values and the values. `path` is the
@@ -74,18 +69,13 @@ impl Requirement {
         }
         match aggregate(&errors) {
             Some(text) => Err(LabelSelectorError(text)),
-            None => Ok(Self { key, operator, order: search_order(&values), values }),
+            None => Ok(Self { key, operator, values }),
         }
     }
 
     /// An unchecked `key=value`.
     pub(super) fn equals(key: &str, value: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            operator: Operator::Equals,
-            values: vec![value.to_owned()],
-            order: Box::default(),
-        }
+        Self { key: key.to_owned(), operator: Operator::Equals, values: vec![value.to_owned()] }
     }
 
     /// Label key, with its optional prefix (`example.com/name`).
@@ -103,52 +93,12 @@ impl Requirement {
         &self.values
     }
 
-    /// True if an object matches; `lookup` returns the value of a label.
-    pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
-        let value = lookup(&self.key);
-        match self.operator {
-            Operator::Equals | Operator::DoubleEquals | Operator::In => {
-                value.is_some_and(|value| self.has(value))
-            }
-            Operator::NotEquals | Operator::NotIn => !value.is_some_and(|value| self.has(value)),
-            Operator::Exists => value.is_some(),
-            Operator::DoesNotExist => value.is_none(),
-            Operator::GreaterThan => self.numbers(value).is_some_and(|(have, want)| have > want),
-            Operator::LessThan => self.numbers(value).is_some_and(|(have, want)| have < want),
-        }
-    }
-
-    fn has(&self, value: &str) -> bool {
-        if self.values.len() <= LINEAR_MAX {
-            return self.values.iter().any(|required| required == value);
-        }
-        if self.order.is_empty() {
-            return self.values.binary_search_by(|required| required.as_str().cmp(value)).is_ok();
-        }
-        let value_at = |at: u32| usize::try_from(at).ok().and_then(|at| self.values.get(at));
-        self.order.binary_search_by(|&at| value_at(at).map(String::as_str).cmp(&Some(value))).is_ok()
-    }
-
-    fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {
-        Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
-    }
-
     pub(super) fn exact_value(&self) -> Option<&str> {
         match (self.operator, self.values.as_slice()) {
             (Operator::Equals | Operator::DoubleEquals | Operator::In, [value]) => Some(value),
             _ => None,
         }
     }
-}
-
-/// Returns [`Requirement::order`].
-fn search_order(values: &[String]) -> Box<[u32]> {
-    if values.len() <= LINEAR_MAX || values.is_sorted() {
-        return Box::default();
-    }
-    let mut positions: Vec<(&String, u32)> = values.iter().zip(0..).collect();
-    positions.sort_unstable();
-    positions.into_iter().map(|(_, at)| at).collect()
 }
 
 impl Display for Requirement {

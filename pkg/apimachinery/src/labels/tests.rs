@@ -1,6 +1,8 @@
 //! Tests of label selectors: parsing, canonical text, errors and matching.
 #![allow(clippy::unwrap_used)]
 
+use std::cmp::Ordering;
+
 use super::*;
 use crate::field::Path;
 
@@ -186,24 +188,71 @@ fn a_set_becomes_a_sorted_selector() {
 }
 
 #[test]
-fn large_value_sets_match_like_small_ones() {
-    for count in [1, 32, 33, 1000] {
-        let ascending: Vec<String> = (0..count).map(|number| format!("{:04}", 2 * number)).collect();
-        let mut shuffled = ascending.clone();
-        shuffled.sort_by_key(|value| value.bytes().rev().collect::<Vec<_>>());
-        for values in [ascending, shuffled] {
-            let new =
-                |operator| Requirement::new("k".to_owned(), operator, values.clone(), &Path::NIL).unwrap();
-            let within = new(Operator::In);
-            let without = new(Operator::NotIn);
-            assert_eq!(within.values(), values);
-            for number in 0..2 * count + 1 {
-                let label = format!("{number:04}");
-                let expected = values.contains(&label);
-                assert_eq!(within.matches(|_| Some(label.as_str())), expected, "{label} of {count}");
-                assert_eq!(without.matches(|_| Some(label.as_str())), !expected, "{label} of {count}");
+fn combined_requirements_match_like_single_ones() {
+    let all = [
+        "k=1",
+        "k==2",
+        "k in (1,2)",
+        "k!=1",
+        "k notin (2,x)",
+        "k",
+        "!k",
+        "k>0",
+        "k<2",
+        "k>1",
+        "j",
+        "!j",
+        "j!=1",
+    ];
+    for k in [None, Some("1"), Some("2"), Some("x"), Some("-5")] {
+        for j in [None, Some("1")] {
+            let labels: Vec<(&str, &str)> =
+                [("k", k), ("j", j)].into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+            let value = |key: &str| labels.iter().find(|(other, _)| *other == key).map(|(_, value)| *value);
+            let single = all.map(|text| holds(text, value));
+            for chosen in 0_u32..1 << all.len() {
+                let is_chosen = |at: &usize| chosen >> at & 1 == 1;
+                let texts: Vec<&str> = (0..all.len()).filter(is_chosen).map(|at| all[at]).collect();
+                let selector = parse(&texts.join(",")).unwrap();
+                let expected = (0..all.len()).filter(is_chosen).all(|at| single[at]);
+                assert_eq!(selector.matches_pairs(labels.iter().copied()), expected, "{selector} {labels:?}");
+                assert_eq!(selector.matches(value), expected, "{selector} {labels:?}");
             }
-            assert!(!within.matches(|_| None) && without.matches(|_| None));
         }
+    }
+}
+
+/// Evaluates one requirement by its definition.
+fn holds<'v>(text: &str, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
+    let selector = parse(text).unwrap();
+    let [requirement] = selector.requirements() else { unreachable!("{text}") };
+    let value = lookup(requirement.key());
+    let is_listed = value.is_some_and(|value| requirement.values().iter().any(|listed| listed == value));
+    let number = |text: &str| text.parse::<i64>().ok();
+    let order = value.and_then(number).map(|value| value.cmp(&number(&requirement.values()[0]).unwrap()));
+    match requirement.operator() {
+        Operator::Equals | Operator::DoubleEquals | Operator::In => is_listed,
+        Operator::NotEquals | Operator::NotIn => !is_listed,
+        Operator::Exists => value.is_some(),
+        Operator::DoesNotExist => value.is_none(),
+        Operator::GreaterThan => order == Some(Ordering::Greater),
+        Operator::LessThan => order == Some(Ordering::Less),
+    }
+}
+
+#[test]
+fn large_value_sets_match_in_any_order() {
+    let ascending: Vec<String> = (0..1000).map(|number| format!("{:04}", 2 * number)).collect();
+    let mut shuffled = ascending.clone();
+    shuffled.sort_by_key(|value| value.bytes().rev().collect::<Vec<_>>());
+    let new = |operator| Requirement::new("k".to_owned(), operator, shuffled.clone(), &Path::NIL).unwrap();
+    let within = Selector::new(vec![new(Operator::In)]);
+    let without = Selector::new(vec![new(Operator::NotIn)]);
+    assert_eq!(within.requirements()[0].values(), shuffled);
+    for number in 0..2001 {
+        let label = format!("{number:04}");
+        let expected = ascending.contains(&label);
+        assert_eq!(within.matches_pairs([("k", &label)]), expected, "{label}");
+        assert_eq!(without.matches_pairs([("k", &label)]), !expected, "{label}");
     }
 }
