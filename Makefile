@@ -1,5 +1,5 @@
 # Targets for developers. Each one works on a clean clone.
-.PHONY: run build release dist quickstarts profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster conformance microbench docs generate generate-check deps tools
+.PHONY: run build release dist quickstarts profile layout test allocations tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-tables bench-agents bench-cluster conformance microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -44,6 +44,10 @@ layout: deps
 # All tests that need only this machine, including tests with real etcd and kubectl.
 test: deps tools
 	$(CARGO) test --workspace
+
+# Writes the tables of allocations per request, after a change that was meant to change them. `make test` compares them.
+allocations: deps
+	UPDATE_ALLOCATIONS=1 $(CARGO) test -p mainstay-controlplane --test allocations
 
 # Compiles all tests without running them.
 tests: deps
@@ -103,6 +107,22 @@ bench: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
+
+# The tables of docs/benchmarks.md: 20 MB of pods of 4, 10 and 50 KB in turn, each in target/bench/SIZE-kb. UPSTREAM: path of
+# upstream's binary. TABLES: arguments for apibench.
+TABLES ?= --rounds 4 --seconds 3
+bench-tables: deps release
+	tools/fetch-tools.sh etcd
+	$(CARGO) build --release -p apibench
+	tools/bench-tables.sh "$(UPSTREAM)" $(TABLES)
+
+# Sandboxes for AI agents: claims per second, CPU per claim, latency from claim to ready, and recovery after a burst. UPSTREAM:
+# path of upstream's binary. AGENTS: arguments for apibench.
+AGENTS ?= --rounds 2 --seconds 10
+bench-agents: deps release
+	tools/fetch-tools.sh etcd
+	$(CARGO) build --release -p apibench
+	OUT=target/bench/agents tools/bench.sh $(UPSTREAM) --objects 25 $(AGENTS) agents
 
 # Upstream's Conformance specs against the cluster of KUBECONFIG (docs/conformance.md). BIN: folder with e2e.test, ginkgo and
 # kubectl. CONFORMANCE: arguments for the script.

@@ -4,13 +4,15 @@
 #   tools/bench.sh [UPSTREAM_BINARY] [apibench arguments and workloads]
 #
 # Both servers use the same etcd and the same objects. Upstream creates them, with all defaults and managed
-# fields, so responses have the same size. Results: a table, target/bench/report.json and chart.svg.
-# Needs release builds of kube-apiserver (or a binary in MAINSTAY) and apibench, and etcd in target/tools/bin.
+# fields, so responses have the same size. Results: a table, and report.json and chart.svg in target/bench (or OUT).
+# Needs release builds of kube-apiserver and apibench (or binaries in MAINSTAY and APIBENCH), and etcd in
+# target/tools/bin.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
-out=$target/bench
+out=${OUT:-$target/bench}
+apibench=${APIBENCH:-$target/release/apibench}
 upstream=
 if [ $# -gt 0 ] && [ -x "$1" ] && [ -f "$1" ]; then upstream=$(realpath "$1"); shift; fi
 
@@ -70,12 +72,14 @@ mkdir -p "$out"
 if [ -n "$upstream" ]; then
   serve upstream "$upstream"
   # Upstream creates the pods that both servers then serve.
-  objects=()
+  sizes=()
   for ((i = 1; i <= $#; i++)); do
-    [ "${!i}" != --objects ] || { next=$((i + 1)); objects=(--objects "${!next}"); }
+    case ${!i} in
+      --objects | --pod-kb) next=$((i + 1)); sizes+=("${!i}" "${!next}") ;;
+    esac
   done
-  "$target/release/apibench" --insecure "${servers[@]}" --rounds 1 --seconds 1 "${objects[@]}" get >/dev/null
+  "$apibench" --insecure "${servers[@]}" --rounds 1 --seconds 1 "${sizes[@]}" get >/dev/null
 fi
 serve mainstay "${MAINSTAY:-$target/release/kube-apiserver}"
 [ -z "$upstream" ] || servers=("${servers[@]:2:2}" "${servers[@]:0:2}") # apibench's ratios are relative to the first server
-"$target/release/apibench" --insecure "${servers[@]}" --json "$out/report.json" --plot "$out/chart.svg" "$@"
+"$apibench" --insecure "${servers[@]}" --json "$out/report.json" --plot "$out/chart.svg" "$@"

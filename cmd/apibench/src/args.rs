@@ -65,6 +65,9 @@ pub(crate) struct Settings {
     /// Pods stored in each server during the measurements.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(25..=1_000_000))]
     pub(crate) objects: u64,
+    /// Size of a pod in KB as served, with the managed fields of five managers.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(4..=250))]
+    pub(crate) pod_kb: u64,
     /// Duration of a timed part in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) seconds: u64,

@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::error::{Error, Result};
+use crate::realistic::Write;
 use crate::target::Target;
 
-/// Media type of JSON.
-pub(crate) const JSON: &str = "application/json";
+pub(crate) use crate::realistic::JSON;
 
 /// HTTP/2 flow control windows in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Windows {
 /// A request, without the parts common to all requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    method: Method,
+    pub(crate) method: Method,
     path: String,
     accept: &'static str,
     gzip: bool,
@@ -64,6 +64,12 @@ impl Call {
         body: impl Into<Bytes>,
     ) -> Self {
         Self { method, body: Some((kind, body.into())), ..Self::get(path) }
+    }
+
+    /// Returns the request of a manager's write of the object `name`.
+    pub(crate) fn of_manager(write: &Write, collection: &str, name: &str) -> Self {
+        let method = if write.method == "POST" { Method::POST } else { Method::PATCH };
+        Self::send(method, write.target(collection, name), write.content_type, write.body.to_string())
     }
 
     /// Creates a DELETE request.

@@ -11,6 +11,7 @@ mod custom;
 mod error;
 mod kubeconfig;
 mod process;
+mod realistic;
 mod report;
 mod run;
 mod setup;

@@ -41,6 +41,9 @@ pub(crate) struct Summary {
     pub(crate) max_ms: Option<f64>,
     /// Server CPU per operation in milliseconds.
     pub(crate) cpu_ms_per_op: Option<f64>,
+    /// Smallest and largest server CPU per operation of a round in milliseconds.
+    pub(crate) cpu_ms_per_op_min: Option<f64>,
+    pub(crate) cpu_ms_per_op_max: Option<f64>,
     /// Peak resident memory in KiB.
     pub(crate) rss_peak_kib: Option<f64>,
     /// Peak minus initial resident memory in KiB.
@@ -101,6 +104,7 @@ impl Entry {
         let done = |value: &dyn Fn(&Measured) -> Option<f64>| {
             of(&|m| if m.operations > 0 { value(m) } else { None })
         };
+        let cpu = || self.rounds.iter().filter_map(Measured::cpu_ms_per_op);
         let keys = self.rounds.iter().flat_map(|m| m.extra.keys().copied());
         let extra = keys.filter_map(|key| Some((key, of(&|m| m.extra.get(key).copied())?)));
         let window_count = self.rounds.iter().map(|m| m.windows.len()).max().unwrap_or(0);
@@ -114,6 +118,8 @@ impl Entry {
             p99_ms: of(&|m| Some(m.latency_ms?.p99)),
             max_ms: of(&|m| Some(m.latency_ms?.max)),
             cpu_ms_per_op: of(&Measured::cpu_ms_per_op),
+            cpu_ms_per_op_min: cpu().reduce(f64::min),
+            cpu_ms_per_op_max: cpu().reduce(f64::max),
             rss_peak_kib: done(&|m| Some(m.rss_peak_kib? as f64)),
             rss_growth_kib: done(&Measured::growth_kib),
             bytes_per_op: of(&Measured::bytes_per_op),
@@ -162,6 +168,7 @@ mod tests {
         let (server, summary) = rows.first().unwrap();
         assert_eq!((name, *server, rows.len()), ("get", "a", 1));
         assert_eq!((summary.cpu_ms_per_op, summary.rate), (Some(2.0), Some(50.0)));
+        assert_eq!((summary.cpu_ms_per_op_min, summary.cpu_ms_per_op_max), (Some(1.0), Some(3.0)));
         assert_eq!((summary.errors, summary.note.as_deref()), (1, Some("boom")));
     }
 }

@@ -50,9 +50,7 @@ pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> R
         return Ok(0);
     }
     delete_all(&client, &pods).await?;
-    let pod_settings = Arc::clone(settings);
-    let body = move |i| bodies::nth_pod(i, &pod_settings);
-    create(&client, &pods, settings.objects, settings.concurrency, body).await?;
+    create_pods(&client, settings, &pods, settings.objects).await?;
     Ok(settings.objects)
 }
 
@@ -67,7 +65,7 @@ pub(crate) async fn cleanup(target: &Arc<Target>, settings: &Settings) -> Result
 }
 
 /// Creates a namespace with the default service account, which admission requires for pods.
-async fn create_namespace(client: &Client, name: &str) -> Result<()> {
+pub(crate) async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     let namespace = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#.to_owned();
     let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
@@ -85,7 +83,11 @@ async fn has_expected_pods(client: &Client, settings: &Settings) -> Result<bool>
         return Ok(false);
     }
     let last = settings.nodes() - 1;
-    let on_node = format!("{}?fieldSelector=spec.nodeName%3Dnode-{last}", path(settings, "pods"));
+    let size = settings.pod_kb;
+    let on_node = format!(
+        "{}?fieldSelector=spec.nodeName%3Dnode-{last}&labelSelector=size%3D{size}k",
+        path(settings, "pods")
+    );
     let response = client.call(0, Call::get(on_node).accept(METADATA_LIST), MAX_BODY).await?.expect(200)?;
     Ok(check::json_list(&response)?.1 == settings.pods_on(last))
 }
@@ -119,6 +121,24 @@ pub(crate) async fn delete_all(client: &Client, path: &str) -> Result<()> {
     Err(Error::Wrong(format!("{path}: objects are still there after {DELETE_ATTEMPTS} deletions")))
 }
 
+/// Creates pods `0..total` of the measured set in the collection `pods`, with all their managers.
+pub(crate) async fn create_pods(
+    client: &Arc<Client>,
+    settings: &Arc<Settings>,
+    pods: &str,
+    total: u64,
+) -> Result<()> {
+    let pod_settings = Arc::clone(settings);
+    let collection = pods.to_owned();
+    let writes = move |i| {
+        let name = bodies::pod_name(i);
+        let calls =
+            bodies::nth_pod(i, &pod_settings).map(|write| Call::of_manager(&write, &collection, &name));
+        calls.to_vec()
+    };
+    create_with(client, total, settings.concurrency, writes).await
+}
+
 /// Creates objects `0..total` at `path`, `lanes` at a time.
 pub(crate) async fn create(
     client: &Arc<Client>,
@@ -127,24 +147,35 @@ pub(crate) async fn create(
     lanes: u64,
     body: impl Fn(u64) -> String + Send + Sync + 'static,
 ) -> Result<()> {
+    let path = path.to_owned();
+    let calls = move |i| vec![Call::send(Method::POST, path.as_str(), JSON, body(i))];
+    create_with(client, total, lanes, calls).await
+}
+
+/// Creates objects `0..total`, `lanes` at a time. `calls` returns the calls that create an object, in order.
+pub(crate) async fn create_with(
+    client: &Arc<Client>,
+    total: u64,
+    lanes: u64,
+    calls: impl Fn(u64) -> Vec<Call> + Send + Sync + 'static,
+) -> Result<()> {
     let next = Arc::new(AtomicU64::new(0));
-    let body = Arc::new(body);
+    let calls = Arc::new(calls);
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
     for lane in 0..usize::try_from(lanes).unwrap_or(1) {
         let client = Arc::clone(client);
-        let path = path.to_owned();
         let next = Arc::clone(&next);
-        let body = Arc::clone(&body);
+        let calls = Arc::clone(&calls);
         tasks.spawn(async move {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= total {
                     return Ok(());
                 }
-                client
-                    .call(lane, Call::send(Method::POST, path.as_str(), JSON, body(i)), 0)
-                    .await?
-                    .expect(201)?;
+                for call in calls(i) {
+                    let expected = if call.method == Method::POST { 201 } else { 200 };
+                    client.call(lane, call, 0).await?.expect(expected)?;
+                }
             }
         });
     }

@@ -11,7 +11,9 @@ mod events;
 mod fairness;
 mod large;
 mod lists;
+mod node_status;
 mod objects;
+mod pod_updates;
 mod saturation;
 mod slow_readers;
 #[cfg(test)]
@@ -75,6 +77,9 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(slow_readers::workloads());
     all.extend(turnover::workloads());
     all.extend(objects::writes());
+    all.extend(objects::pod_patches());
+    all.extend(pod_updates::workloads());
+    all.extend(node_status::workloads());
     all.extend(saturation::workloads());
     all.extend(fairness::workloads());
     all.extend(watch_fanout::workloads());

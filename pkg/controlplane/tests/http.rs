@@ -13,6 +13,8 @@ mod heavy;
 mod hostile;
 #[path = "http/paths.rs"]
 mod paths;
+#[path = "http/realistic.rs"]
+mod realistic;
 #[path = "http/reviews.rs"]
 mod reviews;
 #[path = "http/tokens.rs"]

@@ -6,7 +6,7 @@ use super::{Results, Summary, ratio};
 use crate::start::Started;
 use crate::stats::Window;
 
-const HEADINGS: [&str; 13] = [
+const HEADINGS: [&str; 14] = [
     "workload",
     "server",
     "ops/s",
@@ -14,6 +14,7 @@ const HEADINGS: [&str; 13] = [
     "p99 ms",
     "max ms",
     "CPU ms/op",
+    "CPU range",
     "peak MiB",
     "KB/op",
     "errors",
@@ -71,6 +72,7 @@ fn row(workload: &str, server: &str, summary: &Summary, baseline: &Summary, is_b
         number(summary.p99_ms),
         number(summary.max_ms),
         number(summary.cpu_ms_per_op),
+        range(summary.cpu_ms_per_op_min, summary.cpu_ms_per_op_max),
         mib(summary.rss_peak_kib),
         number(summary.bytes_per_op.map(|bytes| bytes / 1e3)),
         summary.errors.to_string(),
@@ -109,6 +111,10 @@ fn number(value: Option<f64>) -> String {
         Some(value) if value.abs() >= 1.0 => format!("{value:.2}"),
         Some(value) => format!("{value:.3}"),
     }
+}
+
+fn range(min: Option<f64>, max: Option<f64>) -> String {
+    if min.is_some() { format!("{}–{}", number(min), number(max)) } else { number(None) }
 }
 
 fn mib(kib: Option<f64>) -> String {
@@ -174,7 +180,7 @@ mod tests {
         assert!(lines[1].starts_with("get       ours    "), "{text}");
         assert!(!lines[1].contains("2.50  2.50"), "{text}");
         let cells: Vec<&str> = lines[2].split_whitespace().collect();
-        assert_eq!(cells, ["theirs", "50.0", "-", "-", "-", "2.50", "-", "0", "0", "2.50"]);
+        assert_eq!(cells, ["theirs", "50.0", "-", "-", "-", "2.50", "2.50–2.50", "-", "0", "0", "2.50"]);
     }
 
     #[test]

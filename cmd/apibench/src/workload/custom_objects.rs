@@ -71,7 +71,7 @@ impl Operation for Get {
     }
 
     fn about(&self) -> &'static str {
-        "one custom object of 4 KB, most recent, as JSON"
+        "one custom object of 8 KB, most recent, as JSON"
     }
 
     async fn prepare(&self, context: &Context, client: &Arc<Client>) -> Result<()> {
@@ -102,7 +102,7 @@ impl Operation for List {
     }
 
     fn about(&self) -> &'static str {
-        "all custom objects of a namespace, --objects of 4 KB, most recent, as JSON"
+        "all custom objects of a namespace, --objects of 8 KB, most recent, as JSON"
     }
 
     fn lanes(&self, settings: &crate::args::Settings) -> u64 {
@@ -136,7 +136,7 @@ impl Operation for Create {
     }
 
     fn about(&self) -> &'static str {
-        "POST of a custom object of 4 KB, at most --objects of them"
+        "POST of a custom object of 8 KB, at most --objects of them"
     }
 
     async fn prepare(&self, context: &Context, client: &Arc<Client>) -> Result<()> {
@@ -172,7 +172,7 @@ impl Operation for Apply {
     }
 
     fn about(&self) -> &'static str {
-        "server-side apply of a custom object of 4 KB"
+        "server-side apply of a custom object of 8 KB"
     }
 
     async fn prepare(&self, _: &Context, client: &Arc<Client>) -> Result<()> {

@@ -13,14 +13,11 @@ use crate::bodies;
 use crate::check::MAX_BODY;
 use crate::client::{Call, Client, JSON};
 use crate::error::Result;
+use crate::realistic::Pod;
 use crate::setup::{self, churn_path};
 
 /// Concurrent creations before the timed part.
 const CREATIONS: u64 = 4;
-/// Part of a pod as served that does not depend on its variables, in bytes.
-const POD_BASE_BYTES: u64 = 3_000;
-/// An environment variable of a pod as served, with its managed fields, in bytes.
-const VARIABLE_BYTES: u64 = 140;
 /// A key of a ConfigMap with its value, in bytes.
 const KEY_BYTES: u64 = 64;
 
@@ -76,13 +73,15 @@ impl Large {
 
     /// Object of a writer as it is created.
     fn object(&self, writer: u64, value: &str) -> String {
-        let bytes = self.kilobytes.saturating_mul(1000);
+        let name = object_name(writer);
         match self.write {
             Write::Patch => {
-                let variables = bytes.saturating_sub(POD_BASE_BYTES) / VARIABLE_BYTES;
-                bodies::pod_of_variables(&object_name(writer), 0, "", variables)
+                Pod { name: &name, app: 0, node: "", kilobytes: self.kilobytes }.object().to_string()
             }
-            Write::Put => bodies::config_map_of_keys(&object_name(writer), value, bytes / KEY_BYTES),
+            Write::Put => {
+                let bytes = self.kilobytes.saturating_mul(1000);
+                bodies::config_map_of_keys(&name, value, bytes / KEY_BYTES)
+            }
         }
     }
 

@@ -87,6 +87,38 @@ pub(super) fn writes() -> Vec<Box<dyn Workload>> {
     ]
 }
 
+/// Returns further workloads that patch a pod.
+pub(super) fn pod_patches() -> Vec<Box<dyn Workload>> {
+    vec![
+        ClosedLoop::of(Single {
+            name: "patch-json",
+            about: "JSON patch of a pod's annotation",
+            call: |settings, i| {
+                let body = format!(
+                    r#"[{{"op":"replace","path":"/metadata/annotations/example.com~1ticket","value":"t{i}"}}]"#
+                );
+                Call::send(Method::PATCH, pod_path(settings, i), "application/json-patch+json", body)
+            },
+            needle: |_, i| format!(r#""example.com/ticket":"t{i}""#),
+            prepare: false,
+        }),
+        ClosedLoop::of(Single {
+            name: "apply-pod",
+            about: "server-side apply of a pod's label",
+            call: |settings, i| {
+                let name = pod_of(settings, i);
+                let body = format!(
+                    r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","labels":{{"applied":"a{i}"}}}}}}"#
+                );
+                let path = format!("{}?fieldManager=gitops&force=true", pod_path(settings, i));
+                Call::send(Method::PATCH, path, "application/apply-patch+yaml", body)
+            },
+            needle: |_, i| format!(r#""applied":"a{i}""#),
+            prepare: false,
+        }),
+    ]
+}
+
 fn pod_of(settings: &Settings, i: u64) -> String {
     bodies::pod_name(i.wrapping_mul(STRIDE) % settings.objects)
 }

@@ -18,8 +18,10 @@ pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![ClosedLoop::of(Create), ClosedLoop::of(Delete)]
 }
 
-fn pod(i: u64) -> String {
-    bodies::pod(&bodies::pod_name(i), i % bodies::APPS, &format!("churn-node-{}", i % 50))
+/// Returns pod `i` as a controller creates it.
+fn pod(settings: &Settings, i: u64) -> String {
+    let [created, ..] = bodies::nth_pod(i, settings);
+    created.body.to_string()
 }
 
 async fn expect_count(context: &Context, client: &Client, expected: u64) -> Result<()> {
@@ -50,7 +52,7 @@ impl Operation for Create {
     }
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
-        expect_count(context, client, 0).await.map(|()| pod(0).len() as u64)
+        expect_count(context, client, 0).await.map(|()| pod(&context.settings, 0).len() as u64)
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
@@ -58,7 +60,7 @@ impl Operation for Create {
         if i >= settings.objects {
             return Ok(None);
         }
-        let call = Call::send(Method::POST, churn_path(settings, "pods"), JSON, pod(i));
+        let call = Call::send(Method::POST, churn_path(settings, "pods"), JSON, pod(settings, i));
         client.call(lane, call, 0).await?.expect(201).map(|answer| Some(answer.bytes))
     }
 
@@ -85,7 +87,7 @@ impl Operation for Delete {
         let settings = &context.settings;
         let pods = churn_path(&context.settings, "pods");
         setup::delete_all(client, &pods).await?;
-        setup::create(client, &pods, settings.objects, settings.concurrency, pod).await
+        setup::create_pods(client, settings, &pods, settings.objects).await
     }
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
