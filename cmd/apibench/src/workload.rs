@@ -4,6 +4,7 @@
 //! clock. Most workloads are a [closed loop](closed_loop): a fixed number of requests in flight, where each
 //! completed request is followed by the next.
 
+mod agents;
 mod closed_loop;
 mod custom_objects;
 mod definitions;
@@ -86,6 +87,7 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(watchlist_storm::workloads());
     all.extend(custom_objects::workloads());
     all.extend(definitions::workloads());
+    all.extend(agents::workloads());
     all.extend(large::workloads());
     all
 }
