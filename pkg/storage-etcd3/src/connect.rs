@@ -20,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
 
+use crate::coalesced_stream::CoalescedStream;
 use crate::{CustomDialer, Io, Options, TlsFiles};
 
 /// HTTP/2 window per stream: the maximum of unread data. Bounds the memory of a watch with a slow consumer.
@@ -140,7 +141,7 @@ struct Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn Io>>;
+    type Response = TokioIo<CoalescedStream>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 
@@ -150,7 +151,7 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let connector = self.clone();
-        Box::pin(async move { connector.dial().await.map(TokioIo::new) })
+        Box::pin(async move { connector.dial().await.map(CoalescedStream::new).map(TokioIo::new) })
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod call;
 mod call_error;
+mod coalesced_stream;
 mod compacted;
 mod compactor;
 mod connect;
