@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use schema::object::Object;
-use schema::proto::inplace::MessageRef;
+use schema::proto::inplace::{MemberRef, MessageRef, NotInPlace};
 use schema::table::Message;
 
 use crate::table::view::{ReadStatus, View};
@@ -42,6 +42,10 @@ const SECRETS_OF_PERSISTENT_VOLUMES: [(&str, &str); 2] =
     [("csi", "nodeStageSecretRef"), ("csi", "nodeExpandSecretRef")];
 /// Sources whose secret is always in the named namespace, even if that is empty.
 const ALWAYS_IN_NAMED_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
+
+/// Members of a pod that [`Referrer::of_pod`] and [`Referrer::node_name`] read, besides the name.
+const REFERRING_MEMBERS: [&[&str]; 3] =
+    [&["spec"], &["status", "resourceClaimStatuses"], &["status", "extendedResourceClaimStatus"]];
 
 #[derive(Debug)]
 pub struct Referrer<'a> {
@@ -107,6 +111,18 @@ impl<'a> Referrer<'a> {
         }
         references.resource_claims(pod);
         references.0
+    }
+
+    /// True if this pod certainly has the same node and references as an earlier state of it: the bytes that contain
+    /// them are equal. False for trees.
+    pub fn has_references_of(&self, earlier: &Referrer<'_>) -> bool {
+        let Form::Message(pod) = self.form else { return false };
+        let Form::Message(earlier_pod) = earlier.form else { return false };
+        let is_equal = |path: &&[&str]| {
+            let member = member_at(pod, path);
+            member.is_ok_and(|member| member_at(earlier_pod, path).is_ok_and(|other| member.has_bytes_of(other)))
+        };
+        REFERRING_MEMBERS.iter().all(is_equal) && self.is_mirror() == earlier.is_mirror()
     }
 
     /// Returns the claim that a persistent volume is bound to, as namespace and name.
@@ -194,6 +210,13 @@ impl<'a> References<'a> {
         }
         self.add(Kind::ResourceClaim, pod.get_path("status.extendedResourceClaimStatus.resourceClaimName"));
     }
+}
+
+fn member_at<'a>(message: MessageRef<'a>, path: &[&str]) -> Result<MemberRef<'a>, NotInPlace> {
+    path.iter().try_fold(MemberRef::Message(message), |member, name| match member {
+        MemberRef::Message(inner) => inner.get(name),
+        _ => Ok(MemberRef::Absent),
+    })
 }
 
 /// Returns the name of the claim for an ephemeral volume of a pod.

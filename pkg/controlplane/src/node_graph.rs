@@ -8,7 +8,9 @@ use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
 use ::api::resources::{self, Handle};
 use authorization::Mode;
-use authorization::node::{Features, Graph, GraphSource, NodeOwnedKind, PodUse, Policy, VolumeUse};
+use authorization::node::{
+    Features, Graph, GraphSource, NodeOwnedKind, PodUse, Policy, Vertex, VolumeUse,
+};
 use authorization::rbac::Rule;
 use component_base::features::{Gate, Gates};
 use component_base::metrics::MetricsRegistry;
@@ -48,6 +50,9 @@ impl Projection for GraphProjection {
         let envelope = change.bytes().and_then(|bytes| Envelope::parse(bytes).ok());
         let referrer = envelope.zip(storage).map(|(read, row)| Referrer::message(row.message, read.raw));
         let plural = change.row().plural;
+        if plural == "pods" && referrer.as_ref().is_some_and(|pod| has_pod(&self.graph, change, pod)) {
+            return;
+        }
         if !apply_object(&mut self.graph, change, referrer.as_ref()) {
             // The encoded object is unreadable in place; the decoded tree contains more.
             apply_object(&mut self.graph, change, change.object().map(Referrer::tree).as_ref());
@@ -57,6 +62,16 @@ impl Projection for GraphProjection {
     }
 }
 
+/// True if the graph already contains the node and the references of a changed pod. Most changes are of status and
+/// metadata; upstream's `updatePod` ignores them, too.
+fn has_pod(graph: &Graph, change: &ObjectChange, pod: &Referrer<'_>) -> bool {
+    let envelope = change.previous_bytes().and_then(|bytes| Envelope::parse(bytes).ok());
+    let earlier = envelope.zip(change.row().storage.as_ref());
+    let earlier = earlier.map(|(read, row)| Referrer::message(row.message, read.raw));
+    earlier.is_some_and(|earlier| pod.has_references_of(&earlier))
+        && graph.reaches(pod.node_name(), Vertex::Pod, change.namespace(), change.name())
+}
+
 /// Updates an object in the graph; `None` if it is deleted. Returns false if it was unreadable.
 fn apply_object(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
     let namespace = change.namespace();
@@ -64,7 +79,7 @@ fn apply_object(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Refe
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
     match change.row().plural {
         "pods" => {
-            let owned = referrer.map(references).unwrap_or_default();
+            let owned = referrer.filter(|_| node.is_some()).map(references).unwrap_or_default();
             let mut references: Vec<(Kind, &str)> =
                 owned.iter().map(|(kind, name)| (*kind, &**name)).collect();
             references.sort_unstable();

@@ -76,6 +76,8 @@ pub struct ObjectChange {
     row: Handle,
     element: Arc<Element>,
     deleted: bool,
+    /// State before the change, if the watch cache has it.
+    previous: Option<Arc<Element>>,
     /// Decoded on first use.
     object: OnceLock<Option<Object>>,
     /// The store is at least at this revision with the change.
@@ -85,8 +87,8 @@ pub struct ObjectChange {
 
 impl ObjectChange {
     fn new(row: Handle, element: Arc<Element>, event: EventState, queued: QueuedItem) -> Self {
-        let EventState { deleted, store_revision } = event;
-        ObjectChange { row, element, deleted, object: OnceLock::new(), store_revision, queued }
+        let EventState { deleted, previous, store_revision } = event;
+        ObjectChange { row, element, deleted, previous, object: OnceLock::new(), store_revision, queued }
     }
 
     /// Row of the resource, as passed to [`Informer::new`].
@@ -132,6 +134,12 @@ impl ObjectChange {
         self.element.value().ok().filter(|_| !self.deleted)
     }
 
+    /// Stored form of the object before the change, like [`bytes`](Self::bytes). `None` if there was none, or if it is
+    /// not available. The view may not contain that state: it may have panicked for it.
+    pub fn previous_bytes(&self) -> Option<&Bytes> {
+        self.previous.as_ref()?.value().ok()
+    }
+
     /// Like [`bytes`](Self::bytes); for a removed object, those of its last state.
     pub fn last_bytes(&self) -> Option<&Bytes> {
         self.element.value().ok()
@@ -149,9 +157,10 @@ impl ObjectChange {
     }
 }
 
-/// Type of a change and the store's revision after it.
+/// Type of a change, the object before it, and the store's revision after it.
 struct EventState {
     deleted: bool,
+    previous: Option<Arc<Element>>,
     store_revision: Revision,
 }
 

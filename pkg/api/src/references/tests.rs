@@ -164,3 +164,55 @@ fn mirror_pod_and_node_are_detected() {
         (false, String::new()),
     );
 }
+
+/// Encodes a pod with a secret volume and a claim from a template, after `change`.
+fn encoded_pod(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut value = json!({
+        "metadata": {"name": "p", "labels": {"a": "b"}, "annotations": {"c": "d"}},
+        "spec": {
+            "nodeName": "n",
+            "volumes": [{"name": "v", "secret": {"secretName": "s"}}],
+            "resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}],
+        },
+        "status": {
+            "phase": "Pending",
+            "resourceClaimStatuses": [{"name": "c", "resourceClaimName": "made"}],
+            "extendedResourceClaimStatus": {"resourceClaimName": "extended", "requestMappings": []},
+        },
+    });
+    change(&mut value);
+    let mut raw = Vec::new();
+    schema::proto::encode(builtin::kind("v1", "Pod").unwrap(), value.as_object().unwrap(), &mut raw).unwrap();
+    raw
+}
+
+#[test]
+fn pods_with_equal_members_share_references() {
+    let original = encoded_pod(|_| ());
+    let check = |expected: bool, change: fn(&mut Value)| {
+        let changed = encoded_pod(change);
+        assert_ne!(changed, original);
+        let message = builtin::kind("v1", "Pod").unwrap();
+        let pod = Referrer::message(message, &changed);
+        let earlier = Referrer::message(message, &original);
+        assert_eq!((pod.has_references_of(&earlier), earlier.has_references_of(&pod)), (expected, expected));
+        let graph_input = |pod: &Referrer<'_>| (pod.node_name().to_owned(), pod.is_mirror(), of_pod(pod));
+        assert_eq!(graph_input(&pod) == graph_input(&earlier), expected, "{changed:?}");
+    };
+    check(true, |pod| pod["metadata"]["labels"]["a"] = json!("x"));
+    check(true, |pod| pod["metadata"]["annotations"]["c"] = json!("x"));
+    check(true, |pod| pod["status"]["phase"] = json!("Running"));
+    check(false, |pod| pod["spec"]["nodeName"] = json!("other"));
+    check(false, |pod| pod["spec"]["volumes"][0]["secret"]["secretName"] = json!("x"));
+    check(false, |pod| pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"] = json!("x"));
+    check(false, |pod| pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"] = json!("x"));
+    check(false, |pod| pod["metadata"]["annotations"][MIRROR_ANNOTATION] = json!("x"));
+    check(false, |pod| pod["spec"] = json!({}));
+    check(false, |pod| pod["status"] = json!({}));
+}
+
+#[test]
+fn trees_share_no_references() {
+    let tree = Object::new();
+    assert!(!Referrer::tree(&tree).has_references_of(&Referrer::tree(&tree)));
+}

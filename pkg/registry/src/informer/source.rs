@@ -139,7 +139,9 @@ impl Source {
         // Several objects may have been removed at one revision, and this may not be the last of them.
         let upto = if event.element.is_some() { event.revision - 1 } else { event.revision };
         self.delivered_revision = self.delivered_revision.map(|delivered| delivered.max(upto));
-        let state = EventState { deleted: event.kind == EventType::Deleted, store_revision: event.revision };
+        let previous = event.before().cloned();
+        let deleted = event.kind == EventType::Deleted;
+        let state = EventState { deleted, previous, store_revision: event.revision };
         let queued = QueuedItem::new(&self.metrics);
         Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, state, queued)))
     }

@@ -57,6 +57,20 @@ pub enum MemberRef<'a> {
     Map(MapRef<'a>),
 }
 
+impl MemberRef<'_> {
+    /// True if both are absent, or are structs, lists or maps with the same bytes. False for single values, which are
+    /// cheaper to compare as such.
+    pub fn has_bytes_of(self, other: MemberRef<'_>) -> bool {
+        match (self, other) {
+            (MemberRef::Absent, MemberRef::Absent) => true,
+            (MemberRef::Message(own), MemberRef::Message(other)) => own.raw == other.raw,
+            (MemberRef::List(ListRef(own)), MemberRef::List(ListRef(other)))
+            | (MemberRef::Map(MapRef(own)), MemberRef::Map(MapRef(other))) => own.region == other.region,
+            _ => false,
+        }
+    }
+}
+
 /// A struct inside an object's bytes, or the object itself.
 // Performance: reading a member is inlined, takes the struct by reference, and destructures the results of
 // calls. So members stay in registers. A load of another width than the preceding store would stall.
