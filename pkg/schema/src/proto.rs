@@ -26,7 +26,10 @@ pub use decode::{decode, decode_within};
 pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, TypeMetaHead, wrap};
 pub use peek::{ScalarRef, field_at};
-pub use splice::{metadata_slice, partial_metadata, served, with_resource_version};
+pub use splice::{
+    len_with_resource_version, metadata_slice, partial_metadata, put_with_resource_version, served,
+    with_resource_version,
+};
 pub use wire::put_bytes;
 
 use std::borrow::Cow;

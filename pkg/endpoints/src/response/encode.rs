@@ -21,6 +21,9 @@ use crate::response::forms;
 
 pub(crate) const PARTIAL_KIND: &str = "PartialObjectMetadata";
 
+/// Field number of the items in the message of every list.
+const ITEMS: u8 = 2;
+
 /// A stored object that an endpoint encodes for a response.
 #[derive(Clone, Copy)]
 pub(crate) struct ResponseObject<'a> {
@@ -72,6 +75,14 @@ impl<'a> ResponseObject<'a> {
         let raw = raw.map_err(|error| self.unreadable(error))?;
         let hidden = internal_field_annotation(self.endpoint.builtin);
         Ok(raw.filter(|raw| hidden.is_none_or(|name| memmem::find(raw, name.as_bytes()).is_none())))
+    }
+
+    /// Returns a shape of the object if it is a contiguous part of the stored bytes.
+    fn raw_shape(&self, shape: Shape) -> Result<Option<&'a [u8]>, Box<Status>> {
+        match shape {
+            Shape::Whole => Ok(self.raw()),
+            Shape::Metadata(_) => self.raw_partial(),
+        }
     }
 
     /// Returns the object's `PartialObjectMetadata`, in a version of `meta.k8s.io`, as a tree.
@@ -243,25 +254,37 @@ pub(crate) fn partial(mut object: Object, version: &str) -> Object {
     out
 }
 
-/// Size in bytes of the output of [`ResponseObject::protobuf`] or [`ResponseObject::partial_protobuf`].
+/// Size in bytes of the output of [`protobuf`].
 pub(crate) fn protobuf_len(outgoing: &ResponseObject<'_>, shape: Shape) -> Result<usize, Box<Status>> {
-    let raw = match shape {
-        Shape::Whole => outgoing.raw(),
-        Shape::Metadata(_) => outgoing.raw_partial()?,
-    };
-    let Some(raw) = raw else {
-        let mut out = Vec::new();
-        protobuf(outgoing, shape, &mut out)?;
-        return Ok(out.len());
-    };
-    let metadata = proto::metadata_slice(raw).map_err(|error| outgoing.unreadable(error))?.len();
-    let rest = raw.len() - proto::partial_metadata(raw).map_or(0, <[u8]>::len);
-    // Canonical metadata contain an empty resource version, so only its text is added.
-    let metadata = metadata + codec::revision_text(outgoing.stored.revision).len();
-    Ok(rest + 1 + varint_len(metadata) + metadata)
+    if let Some(raw) = outgoing.raw_shape(shape)? {
+        let version = codec::revision_text(outgoing.stored.revision);
+        return proto::len_with_resource_version(raw, &version).map_err(|error| outgoing.unreadable(error));
+    }
+    let mut out = Vec::new();
+    protobuf(outgoing, shape, &mut out)?;
+    Ok(out.len())
 }
 
-/// Appends a list item: a bare message.
+/// Appends an item of a protobuf list: field 2. Stored bytes are copied directly; other forms are built in `scratch`,
+/// because their length comes first.
+pub(crate) fn protobuf_item(
+    outgoing: &ResponseObject<'_>,
+    shape: Shape,
+    scratch: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    if let Some(raw) = outgoing.raw_shape(shape)? {
+        let version = codec::revision_text(outgoing.stored.revision);
+        let put = proto::put_with_resource_version(ITEMS, raw, &version, out);
+        return put.map_err(|error| outgoing.unreadable(error));
+    }
+    scratch.clear();
+    protobuf(outgoing, shape, scratch)?;
+    proto::put_bytes(ITEMS, scratch, out);
+    Ok(())
+}
+
+/// Appends a bare message.
 pub(crate) fn protobuf(
     outgoing: &ResponseObject<'_>,
     shape: Shape,

@@ -45,12 +45,9 @@ impl Listing {
         ResponseObject::element(row, row.stored_form(), element, element.revision(), &self.budget)
     }
 
-    /// Appends an item as a field of a protobuf list. `part` is a scratch buffer.
-    fn put(&self, element: &Element, part: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        part.clear();
-        encode::protobuf(&self.outgoing(element), self.shape, part)?;
-        proto::put_bytes(2, part, out);
-        Ok(())
+    /// Appends an item as a field of a protobuf list.
+    fn put(&self, element: &Element, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        encode::protobuf_item(&self.outgoing(element), self.shape, scratch, out)
     }
 
     /// True if the list is encoded with sorted keys, like a Go map. This is the case for lists of whole
@@ -340,12 +337,12 @@ impl Protobuf {
 
     /// Encodes the first items. Returns the following ones, which must be measured.
     fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
-        let mut part = Vec::new();
+        let mut scratch = Vec::new();
         let mut count = 0;
         let Protobuf { listing, items, encoded, .. } = self;
         each(items, encoded, CHUNK_BYTES, |element, out| {
             count += 1;
-            listing.put(element, &mut part, out)
+            listing.put(element, &mut scratch, out)
         })?;
         let mut remaining = self.page.items.iter();
         if count > 0 {
@@ -397,10 +394,10 @@ impl Source for Protobuf {
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
         out.append(&mut self.encoded);
         let Protobuf { listing, items, due, .. } = self;
-        let mut part = Vec::new();
+        let mut scratch = Vec::new();
         let more = each(items, out, enough, |element, out| {
             let begin = out.len();
-            listing.put(element, &mut part, out)?;
+            listing.put(element, &mut scratch, out)?;
             *due = due.checked_sub(out.len() - begin).ok_or_else(length_mismatch)?;
             Ok(())
         })?;

@@ -2,7 +2,7 @@
 //! store provides it. Only two lengths change, so nothing is decoded.
 
 use super::envelope::{begin, end, envelope_len};
-use super::wire::{BYTES, Reader, put_bytes, put_varint, varint_len};
+use super::wire::{BYTES, Reader, bytes_len, put_bytes, put_varint, varint_len};
 use super::{Error, TypeMetaHead};
 use crate::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META,
@@ -41,6 +41,33 @@ pub fn with_resource_version(raw: &[u8], version: &str, out: &mut Vec<u8>) -> Re
     out.reserve(raw.len() + version.len() + 16);
     place.write(raw, version, out);
     Ok(())
+}
+
+/// Appends the output of [`with_resource_version`] as a length-delimited field with a number below 16.
+///
+/// # Errors
+/// As [`with_resource_version`].
+pub fn put_with_resource_version(
+    number: u8,
+    raw: &[u8],
+    version: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let place = locate(raw)?;
+    let len = place.len(raw, version);
+    out.reserve(bytes_len(len));
+    out.push(number << 3 | BYTES);
+    put_varint(len as u64, out);
+    place.write(raw, version, out);
+    Ok(())
+}
+
+/// Length of the output of [`with_resource_version`] in bytes.
+///
+/// # Errors
+/// As [`with_resource_version`].
+pub fn len_with_resource_version(raw: &[u8], version: &str) -> Result<usize, Error> {
+    Ok(locate(raw)?.len(raw, version))
 }
 
 /// Appends the object `raw` as served: in its envelope, with the resource version set.
@@ -154,6 +181,12 @@ mod tests {
             let mut out = Vec::new();
             with_resource_version(raw, "7", &mut out).unwrap();
             assert_eq!(out, expected, "{raw:?}");
+            assert_eq!(len_with_resource_version(raw, "7"), Ok(out.len()), "{raw:?}");
+            let mut field = Vec::new();
+            let mut expected_field = Vec::new();
+            put_with_resource_version(2, raw, "7", &mut field).unwrap();
+            put_bytes(2, expected, &mut expected_field);
+            assert_eq!(field, expected_field, "{raw:?}");
         };
         check(b"", b"\x0a\x03\x32\x017");
         check(b"\x12\x00", b"\x0a\x03\x32\x017\x12\x00");
