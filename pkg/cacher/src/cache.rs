@@ -223,17 +223,21 @@ impl Cache {
     }
 
     /// Drops unused data: encoded objects in `budget` (the caller has advanced its epoch), frames if their
-    /// budget is scarce, old changes, and past states. Must be called every few seconds.
-    pub fn sweep(&self, budget: &Budget) {
+    /// budget is scarce, old changes, and past states. Must be called every few seconds. Returns the number of objects
+    /// that were examined.
+    pub fn sweep(&self, budget: &Budget) -> usize {
+        let mut examined = 0;
         if budget.used() > 0
             && let Some(snapshot) = self.snapshot()
         {
             snapshot.iter().for_each(|element| element.memo().sweep(budget));
+            examined = snapshot.len();
         }
         lock(&self.past_states).sweep();
         let (effects, last_time) = lock(&self.state).sweep(Instant::now());
         effects.run();
         self.trim_frames(last_time);
+        examined
     }
 
     /// Starts a watch. The caller must first wait for the freshness that the query requires.

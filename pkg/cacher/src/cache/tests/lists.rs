@@ -216,7 +216,8 @@ fn superseded_and_unused_forms_are_dropped() {
     assert_eq!(budget.used(), 20, "nothing of the past is kept again");
     for expected in [20, 0] {
         budget.next_epoch();
-        cache.sweep(&budget);
+        assert_eq!(cache.sweep(&budget), 6, "every object is examined");
         assert_eq!(budget.used(), expected);
     }
+    assert_eq!(cache.sweep(&budget), 0, "no form is cached");
 }

@@ -147,7 +147,7 @@ impl World {
             3 => self.start(),
             4 | 5 => self.list(),
             6 if self.dice.roll(10) == 0 => self.fill(),
-            7 if self.dice.roll(10) == 0 => self.cache.sweep(&Budget::new(0)),
+            7 if self.dice.roll(10) == 0 => _ = self.cache.sweep(&Budget::new(0)),
             8 if !self.watchers.is_empty() && self.dice.roll(6) == 0 => {
                 let at = self.dice.roll(self.watchers.len());
                 self.watchers.swap_remove(at);
