@@ -41,8 +41,8 @@ fn success_status() -> Status {
 ///
 /// # Errors
 /// 400 (upstream's `ContextBasedNaming.Name`).
-pub(crate) fn require_name(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
-    if call.name().is_empty() {
+pub(crate) fn require_name(name: &str) -> Result<(), Box<Status>> {
+    if name.is_empty() {
         return Err(Status::bad_request("name must be provided").into());
     }
     Ok(())

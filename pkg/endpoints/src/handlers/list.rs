@@ -27,8 +27,8 @@ pub(crate) async fn list_or_watch(
         return componentstatus::list(call).await;
     }
     call.storage()?;
-    let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
+    let reply = call.reply()?;
     let name = options.continue_token.is_empty().then(|| CacheName {
         lists: &call.api.compressed_lists,
         selection: cache_key(&call.info.namespace, &options, &page),

@@ -20,9 +20,7 @@ use schema::table::Message;
 
 use super::apply::ApplyFormat;
 use super::write::Writer;
-use super::{
-    apply, audit_object, ensure_name, ensure_namespace, require_name, to_storage_version, update, view,
-};
+use super::{apply, audit_object, ensure_name, ensure_namespace, to_storage_version, update, view};
 use crate::body::{self, DecodeError, DecodedBody, ExpectedType, FieldValidation};
 use crate::negotiation::Formats;
 use crate::routing::dispatch::{Body, Response};
@@ -70,7 +68,6 @@ impl Patch<'_> {
 
 pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let wish = patch_request(call.headers, call.resource(), call.formats)?;
-    require_name(call)?;
     let bytes = call.read_body(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
     let errors = kinds::validation::validate_patch_options(&options, matches!(wish, PatchRequest::Apply(_)));

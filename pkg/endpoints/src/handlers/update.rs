@@ -12,7 +12,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{audit_object, ensure_namespace, require_name, to_storage_version, view};
+use super::{audit_object, ensure_namespace, to_storage_version, view};
 use crate::body::{self, ExpectedType, FieldValidation};
 use crate::negotiation::{self, Format};
 use crate::routing::dispatch::{Body, Response};
@@ -20,7 +20,6 @@ use crate::scope::RequestScope;
 use crate::warning::Warnings;
 
 pub(crate) async fn update(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    require_name(call)?;
     let bytes = call.read_body(&mut body).await?;
     let options = UpdateOptions::from_query(call.query);
     let errors = kinds::validation::validate_update_options(&options);

@@ -76,7 +76,7 @@ impl Dispatch for Api {
             self.deprecated_requests.record(route.endpoint.row.row(), &context.notes);
         }
         let formats = self.formats.of(route.endpoint.row.row());
-        let (result, warnings) = match negotiate(&parts, query, &route, formats) {
+        let (result, warnings) = match negotiate(&parts, info, query, &route, formats) {
             Ok(representation) => {
                 let mut call = RequestScope {
                     api: self,
@@ -215,6 +215,7 @@ fn document_response(
 
 fn negotiate(
     parts: &http::request::Parts,
+    info: &RequestInfo,
     query: &Query,
     route: &Route,
     formats: Formats,
@@ -225,6 +226,9 @@ fn negotiate(
     }
     if route.action == Action::Patch {
         handlers::patch::check_media_type(&parts.headers, route.resource.row.row(), formats)?;
+    }
+    if matches!(route.action, Action::Patch | Action::Update) {
+        handlers::require_name(info.parts.get(1).map_or("", String::as_str))?;
     }
     let streams =
         matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
@@ -269,5 +273,35 @@ async fn run(call: &mut RequestScope<'_>, incoming: ProxyRequest<'_>) -> Result<
         Action::Delete => handlers::delete::delete(call, incoming.body).await,
         Action::DeleteCollection => handlers::delete::delete_collection(call, incoming.body).await,
         Action::Connect => handlers::connect::connect(call, incoming).await,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use apimachinery::request_info::request_info;
+    use jsontree::json;
+
+    use super::*;
+
+    #[test]
+    fn missing_name_precedes_unacceptable_format() {
+        let spec = json!({
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true}],
+        });
+        let catalog = Catalog::default().with_group(crate::testing::custom_group(&[spec]));
+        let query = Query::default();
+        for (method, media_type) in [("PUT", "application/json"), ("PATCH", "application/merge-patch+json")] {
+            let path = "/apis/example.com/v1/namespaces/default/widgets";
+            let request = http::Request::builder().method(method).uri(path);
+            let request = request.header("accept", "text/plain").header("content-type", media_type);
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let info = request_info(method, path, &query).unwrap();
+            let route = route(&catalog, &parts.method, &info).unwrap();
+            let status = negotiate(&parts, &info, &query, &route, Formats::default()).err().unwrap();
+            assert_eq!((status.code, &*status.message), (400, "name must be provided"), "{method}");
+        }
     }
 }

@@ -52,6 +52,15 @@ async fn selectors_filter_lists() {
 }
 
 #[tokio::test]
+async fn list_errors_precede_table_errors() {
+    let client = Client::start().await;
+    let path = format!("{CONFIG_MAPS}?includeObject=x&continue=!!");
+    let response = client.get(&path, "application/json;as=Table;v=v1;g=meta.k8s.io").await;
+    let message = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0";
+    assert_eq!((response.code, response.json()["message"].as_str()), (400, Some(message)));
+}
+
+#[tokio::test]
 async fn invalid_list_options_are_bad_requests() {
     let client = Client::start().await;
     for query in [
