@@ -178,8 +178,8 @@ impl Checker<'_> {
         let (found, found_format, fits) = match value {
             Subject::Members(_) => ("object", "", *kind == Kind::Object),
             Subject::Other(Value::Null) => {
-                let wrong = *kind != Kind::Any && !node.nullable;
-                return wrong.then(|| self.wrong_type(name, kind.as_str(), "null"));
+                let wrong = *kind != Kind::Any && !node.nullable && node.limits.type_name() != "null";
+                return wrong.then(|| self.wrong_type(name, node.limits.type_name(), "null"));
             }
             Subject::Other(Value::String(_)) => (
                 "string",
@@ -203,7 +203,7 @@ impl Checker<'_> {
             Some(format) if !matches!(found, "string" | "array") => {
                 (&*format.name != found_format).then(|| self.wrong_type(name, &format.name, found_format))
             }
-            _ => Some(self.wrong_type(name, kind.as_str(), found)),
+            _ => Some(self.wrong_type(name, node.limits.type_name(), found)),
         }
     }
 

@@ -139,22 +139,26 @@ impl Node {
     }
 }
 
-fn limits(schema: &Object, literals: Literals) -> Constraints {
-    let kind = match text(schema, "type") {
-        _ if flag(schema, "x-kubernetes-int-or-string") => match literals {
-            Literals::Plain => Kind::IntOrString,
-            // Defaults are checked against the structural part of a schema, in which such a value has no
-            // type.
-            Literals::Texts => Kind::Any,
-        },
+/// Returns the type of a schema. For values, `x-kubernetes-int-or-string` replaces it. Defaults are checked
+/// against the structural part of a schema, in which only the declared type counts.
+fn kind(schema: &Object, literals: Literals) -> Kind {
+    if literals == Literals::Plain && flag(schema, "x-kubernetes-int-or-string") {
+        return Kind::IntOrString;
+    }
+    match text(schema, "type") {
+        "" => Kind::Any,
         "array" => Kind::Array,
         "boolean" => Kind::Boolean,
         "integer" => Kind::Integer,
         "number" => Kind::Number,
         "object" => Kind::Object,
         "string" => Kind::String,
-        _ => Kind::Any,
-    };
+        _ => Kind::Unsupported,
+    }
+}
+
+fn limits(schema: &Object, literals: Literals) -> Constraints {
+    let kind = kind(schema, literals);
     let range = |min: &str, max: &str| {
         let length = |name| maybe_integer(schema, name).and_then(|length| usize::try_from(length).ok());
         Range { min: length(min), max: length(max) }
@@ -166,15 +170,16 @@ fn limits(schema: &Object, literals: Literals) -> Constraints {
         items: range("minItems", "maxItems"),
         members: range("minProperties", "maxProperties"),
         required: texts(schema, "required").map(Box::from).collect(),
-        rare: rare_constraints(schema, literals),
+        rare: rare_constraints(schema, kind, literals),
     }
 }
 
 const RARE_MEMBERS: [&str; 9] =
     ["pattern", "minimum", "maximum", "multipleOf", "enum", "allOf", "anyOf", "oneOf", "not"];
 
-fn rare_constraints(schema: &Object, literals: Literals) -> Option<Box<RareConstraints>> {
-    if !RARE_MEMBERS.iter().any(|name| schema.contains_key(*name)) {
+fn rare_constraints(schema: &Object, kind: Kind, literals: Literals) -> Option<Box<RareConstraints>> {
+    let unsupported = kind == Kind::Unsupported;
+    if !unsupported && !RARE_MEMBERS.iter().any(|name| schema.contains_key(*name)) {
         return None;
     }
     let nodes = |name| children(schema, name).map(|schema| Node::compile(schema, literals)).collect();
@@ -183,6 +188,7 @@ fn rare_constraints(schema: &Object, literals: Literals) -> Option<Box<RareConst
         |name, exclusive| number(name).map(|value| Bound { value, exclusive: flag(schema, exclusive) });
     let pattern = Some(text(schema, "pattern")).filter(|pattern| !pattern.is_empty());
     Some(Box::new(RareConstraints {
+        unsupported_type: if unsupported { text(schema, "type").into() } else { Box::default() },
         pattern: pattern.map(|text| Pattern {
             text: text.into(),
             regex: Regex::compile(text).map_err(|error| error.to_string().into()),

@@ -38,7 +38,9 @@ impl Format {
         let check = match kind {
             Kind::Integer if matches!(name, "int32" | "int64") => Check::Unchecked,
             Kind::Number if matches!(name, "float" | "double") => Check::Unchecked,
-            Kind::Any | Kind::String | Kind::IntOrString => of_strings(&name.replace('-', ""))?,
+            Kind::Any | Kind::String | Kind::IntOrString | Kind::Unsupported => {
+                of_strings(&name.replace('-', ""))?
+            }
             _ => return None,
         };
         Some(Format { name: name.into(), check })

@@ -12,13 +12,15 @@ pub(super) enum Kind {
     String,
     /// `x-kubernetes-int-or-string`.
     IntOrString,
+    /// Any other name; no value has this type, and CRDs with it are rejected.
+    Unsupported,
 }
 
 impl Kind {
     /// Returns the type's name in schemas.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Any => "",
+            Kind::Any | Kind::Unsupported => "",
             Kind::Array => "array",
             Kind::Boolean => "boolean",
             Kind::Integer => "integer",

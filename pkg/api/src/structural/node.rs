@@ -69,9 +69,21 @@ pub(super) struct Constraints {
     pub(super) rare: Option<Box<RareConstraints>>,
 }
 
+impl Constraints {
+    /// Returns the type's name in the schema.
+    pub(super) fn type_name(&self) -> &str {
+        match (self.kind, &self.rare) {
+            (Kind::Unsupported, Some(rare)) => &rare.unsupported_type,
+            _ => self.kind.as_str(),
+        }
+    }
+}
+
 /// Constraints that few schemas have.
 #[derive(Debug, Default)]
 pub(super) struct RareConstraints {
+    /// Name of an unsupported type; empty for the others.
+    pub(super) unsupported_type: Box<str>,
     pub(super) pattern: Option<Pattern>,
     pub(super) minimum: Option<Bound>,
     pub(super) maximum: Option<Bound>,

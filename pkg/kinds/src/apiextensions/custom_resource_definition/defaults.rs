@@ -186,6 +186,27 @@ mod tests {
     }
 
     #[test]
+    fn default_has_the_declared_type() {
+        let field = |schema: Value| json!({"type": "object", "properties": {"f": schema}});
+        let int_or_string = |kind: &str, default: &str| {
+            field(json!({"type": kind, "x-kubernetes-int-or-string": true, "default": default}))
+        };
+        check(int_or_string("string", "\"a\""), &[]);
+        check(
+            int_or_string("object", "1"),
+            &[
+                "s.properties[f].default: Invalid value: \"integer\":  in body must be of type object: \"integer\"",
+            ],
+        );
+        check(
+            field(json!({"type": "foo", "default": "true"})),
+            &[
+                "s.properties[f].default: Invalid value: \"boolean\":  in body must be of type foo: \"boolean\"",
+            ],
+        );
+    }
+
+    #[test]
     fn default_follows_rules_of_its_schema() {
         let field = |rule: &str, default: &str| {
             let schema = json!({"type": "integer", "default": default, RULES: [{"rule": rule}]});
