@@ -120,7 +120,9 @@ impl<'a> Referrer<'a> {
         let Form::Message(earlier_pod) = earlier.form else { return false };
         let is_equal = |path: &&[&str]| {
             let member = member_at(pod, path);
-            member.is_ok_and(|member| member_at(earlier_pod, path).is_ok_and(|other| member.has_bytes_of(other)))
+            member.is_ok_and(|member| {
+                member_at(earlier_pod, path).is_ok_and(|other| member.has_bytes_of(other))
+            })
         };
         REFERRING_MEMBERS.iter().all(is_equal) && self.is_mirror() == earlier.is_mirror()
     }

@@ -111,7 +111,7 @@ pub struct WatchQuery {
 pub struct Watch(Source);
 
 enum Source {
-    Cache(CachedWatch),
+    Cache(Box<CachedWatch>),
     Storage {
         events: BoxStream<'static, Result<Event, Error>>,
         /// Number of outstanding initial events.
@@ -121,7 +121,7 @@ enum Source {
 
 impl Watch {
     pub(crate) fn from_cache(watch: CachedWatch) -> Self {
-        Watch(Source::Cache(watch))
+        Watch(Source::Cache(Box::new(watch)))
     }
 
     /// A watch of storage that starts with `initial` events of the initial state.

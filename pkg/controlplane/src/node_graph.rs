@@ -8,9 +8,7 @@ use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
 use ::api::resources::{self, Handle};
 use authorization::Mode;
-use authorization::node::{
-    Features, Graph, GraphSource, NodeOwnedKind, PodUse, Policy, Vertex, VolumeUse,
-};
+use authorization::node::{Features, Graph, GraphSource, NodeOwnedKind, PodUse, Policy, Vertex, VolumeUse};
 use authorization::rbac::Rule;
 use component_base::features::{Gate, Gates};
 use component_base::metrics::MetricsRegistry;

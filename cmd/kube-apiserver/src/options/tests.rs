@@ -183,7 +183,7 @@ fn events_can_use_a_separate_etcd() {
     let overridden = overrides("/events#https://b:1;https://c:1,coordination.k8s.io/leases#d:1").unwrap();
     assert_eq!(overridden[0].endpoints, ["https://b:1", "https://c:1"]);
     let overridden: Vec<_> = overridden.iter().map(EtcdOverride::directory).collect();
-    assert_eq!(overridden, [Some("events"), Some("leases")]);
+    assert_eq!(overridden, ["events", "leases"]);
     for wrong in ["events#b:1", "/events", "/events#", "/events#b:1;", "a/b/c#d:1", "/events#b:1#c:1"] {
         let error = overrides(wrong).unwrap_err().to_string();
         assert!(error.contains("must be of format: group/resource#servers"), "{error}");

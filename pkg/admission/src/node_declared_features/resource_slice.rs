@@ -4,7 +4,7 @@
 use api::tree::{child, children, flag, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
-use apimachinery::labels::{Operator, Requirement};
+use apimachinery::labels::{Operator, Requirement, Selector};
 use schema::object::Object;
 
 use super::{NodeDeclaredFeatureValidator, declares};
@@ -93,8 +93,13 @@ fn term_matches(term: &Object, node: &Object) -> bool {
     let expressions = || children(term, "matchExpressions");
     let fields = || children(term, "matchFields");
     expressions().chain(fields()).next().is_some()
-        && expressions().all(|one| requirement(one).is_some_and(|one| one.matches(label)))
-        && fields().all(|one| requirement(one).is_some_and(|one| one.matches(field)))
+        && selector(expressions()).is_some_and(|selector| selector.matches(label))
+        && selector(fields()).is_some_and(|selector| selector.matches(field))
+}
+
+/// Parses the requirements of a node selector. `None` if one is invalid.
+fn selector<'a>(requirements: impl Iterator<Item = &'a Object>) -> Option<Selector> {
+    Some(Selector::new(requirements.map(requirement).collect::<Option<_>>()?))
 }
 
 /// Parses a requirement of a node selector.
