@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use jsontree::Value;
 use schema::object::Object;
+use schema::table::{Cardinality, Field, Message, Shape, Type};
 
 use crate::{Attributes, ObjectError};
 
@@ -71,6 +73,52 @@ pub struct EditedObject {
     pub shares_labels: bool,
 }
 
+impl EditedObject {
+    /// Keeps the members of the object before the edit that the edited version lacks. Upstream converts the result into the
+    /// existing object, so a webhook cannot remove what it cannot see.
+    pub(crate) fn keep_unseen(&mut self, a: &Attributes<'_>, edited: &Resource<'_>, before: &Object) {
+        if let Some(storage) = a.resource.storage.as_ref().filter(|_| a.endpoint.kind == a.resource.kind) {
+            keep_unseen(edited.message, storage.message, before, &mut self.object);
+        }
+    }
+}
+
+/// Copies the members that the type `seen` lacks, here and in structs that are always present. A type with members of its own
+/// represents some of the others in another form, so it lacks none.
+fn keep_unseen(seen: &Message, stored: &Message, before: &Object, after: &mut Object) {
+    let is_part = || seen.members.iter().all(|member| stored.names(member.name));
+    if std::ptr::eq(seen, stored) || !is_part() {
+        return;
+    }
+    for member in stored.members {
+        let Some(former) = before.get(member.name) else { continue };
+        let Some(counterpart) = seen.member(member.name) else {
+            if !after.contains_key(member.name) {
+                after.insert(member.field.member.clone(), former.clone());
+            }
+            continue;
+        };
+        if let (Some(seen), Some(stored)) = (always_present(counterpart), always_present(member.field))
+            && let (Some(former), Some(Value::Object(after))) =
+                (former.as_object(), after.get_mut(member.name))
+        {
+            keep_unseen(seen, stored, former, after);
+        }
+    }
+}
+
+/// Returns the struct of a field that is neither a pointer nor a list or map.
+fn always_present(field: &Field) -> Option<&'static Message> {
+    match field.ty {
+        Type::Message(message)
+            if field.cardinality == Cardinality::One && !field.pointer && message.shape == Shape::Struct =>
+        {
+            Some(message)
+        }
+        _ => None,
+    }
+}
+
 /// A request in the version that a webhook or policy sees.
 pub struct VersionedAttributes<'a> {
     pub attributes: &'a Attributes<'a>,
@@ -115,4 +163,52 @@ async fn convert_optional<'a>(
         return Ok(Some(Cow::Borrowed(object)));
     }
     versions.to_version(a, object, endpoint).await.map(|object| Some(Cow::Owned(object)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use jsontree::json;
+    use schema::builtin;
+
+    use super::*;
+
+    fn kept(seen: &str, stored: &str, kind: &str, before: &Value, after: Value) -> Value {
+        let Value::Object(mut after) = after else { panic!("not an object: {after}") };
+        let message = |version| builtin::kind(version, kind).unwrap();
+        keep_unseen(message(seen), message(stored), before.as_object().unwrap(), &mut after);
+        Value::Object(after)
+    }
+
+    #[test]
+    fn members_that_the_version_lacks_are_kept() {
+        let before = json!({"spec": {"nodeName": "a", "pkixPublicKey": "aw==", "proofOfPossession": "cA=="}});
+        let versions = ["certificates.k8s.io/v1", "certificates.k8s.io/v1beta1"];
+        assert_eq!(
+            kept(
+                versions[0],
+                versions[1],
+                "PodCertificateRequest",
+                &before,
+                json!({"spec": {"nodeName": "b"}})
+            ),
+            json!({"spec": {"nodeName": "b", "pkixPublicKey": "aw==", "proofOfPossession": "cA=="}}),
+        );
+    }
+
+    #[test]
+    fn members_in_another_form_are_not_kept() {
+        let before = json!({"spec": {"metrics": [{"type": "Resource"}], "maxReplicas": 3}});
+        let after = json!({"spec": {"maxReplicas": 4}});
+        let versions = ["autoscaling/v1", "autoscaling/v2"];
+        assert_eq!(kept(versions[0], versions[1], "HorizontalPodAutoscaler", &before, after.clone()), after);
+    }
+
+    #[test]
+    fn removed_members_of_the_version_stay_removed() {
+        let before = json!({"spec": {"nodeName": "a"}});
+        let after = json!({"spec": {}});
+        assert_eq!(kept("v1", "v1", "Pod", &before, after.clone()), after);
+    }
 }

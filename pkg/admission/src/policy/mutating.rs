@@ -320,7 +320,8 @@ impl<'r> Dispatch<'r> {
             match outcome {
                 Ok(new) => {
                     changed = true;
-                    if let Some(new) = new {
+                    if let Some(mut new) = new {
+                        new.keep_unseen(self.attributes, one.invocation.endpoint(self.attributes), object);
                         notes.replace(object, new);
                     }
                 }

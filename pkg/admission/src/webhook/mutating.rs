@@ -96,7 +96,8 @@ impl WebhookRound<'_> {
             let Some(invocation) = concerned else { continue };
             let matched = MatchedHook { hook, invocation, index: candidate.index };
             let changed = self.call_and_settle(&matched, object.as_deref(), &mut encoded, notes).await?;
-            if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
+            if let (Some(mut new), Some(object)) = (changed, object.as_deref_mut()) {
+                new.keep_unseen(self.attributes, matched.invocation.endpoint(self.attributes), object);
                 if !self.is_same(object, &new.object) {
                     notes.webhooks.require_reinvocation();
                     notes.request_reinvocation();

@@ -307,7 +307,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that only white space is left.
-    pub(crate) fn end(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Any other byte is left.
+    pub fn end(&mut self) -> Result<(), Error> {
         match self.next_token() {
             Ok(c) => Err(syntax_error(c, "after top-level value")),
             Err(_) => Ok(()),

@@ -214,9 +214,9 @@ fn unusual_texts_parse_like_upstream() {
     check(r#"{"i:1":{},"v:1":{},"k:{}":{},"f:z":{}}"#, r#"{"f:z":{},"k:{}":{},"v:1":{},"i:1":{}}"#);
     check(r#"{"k:{\"b\":1,\"a\":2}":{}}"#, r#"{"k:{\"a\":2,\"b\":1}":{}}"#);
     check(r#"{"k:null":{}}"#, r#"{"k:{}":{}}"#);
-    // Only the first value is parsed, both of the text and within a name.
-    check(r#"{"f:a":{}} x"#, r#"{"f:a":{}}"#);
-    check(r#"{"v:1 x":{}}"#, r#"{"v:1":{}}"#);
+    // White space may follow, both the text and a value within a name.
+    check("{\"f:a\":{}} \n", r#"{"f:a":{}}"#);
+    check(r#"{"v:1 ":{}}"#, r#"{"v:1":{}}"#);
     check(r#"{"i:+5":{}}"#, r#"{"i:5":{}}"#);
     // Numbers are doubles, formatted like Go.
     check(r#"{"v:9007199254740993":{}}"#, r#"{"v:9007199254740992":{}}"#);
@@ -233,6 +233,13 @@ fn invalid_texts_are_rejected() {
     }
     check("", "unexpected end of JSON input");
     check("[]", "expect { or n, but found [");
+    check(r#"{"f:a":{}} x"#, "invalid character 'x' after top-level value");
+    check(r#"{"f:a":{}}{"#, "invalid character '{' after top-level value");
+    check(r#"{"v:1 x":{}}"#, "parsing key as path element: invalid character 'x' after top-level value");
+    check(
+        r#"{"k:{\"a\":1}}":{}}"#,
+        "parsing key as path element: invalid character '}' after top-level value",
+    );
     check(r#"{"f:a":5}"#, "expect { or n, but found 5");
     check(r#"{"f":{}}"#, "parsing key as path element: key must be 2 characters long:");
     check(r#"{"fa":{}}"#, "parsing key as path element: missing colon: fa");

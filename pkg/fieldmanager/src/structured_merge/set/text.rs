@@ -27,7 +27,8 @@ impl FieldsText<'_> {
     /// kind, or not in order.
     pub(crate) fn has(self, with: &Set, without: &Set, ty: TypeRef<'_>) -> bool {
         let mut scan = Scanner::new(self.0.as_bytes());
-        read(&mut scan, &Parts::of_object(ty), with, without).is_some_and(|root| root.has_children)
+        let root = read(&mut scan, &Parts::of_object(ty), with, without);
+        root.is_some_and(|root| root.has_children) && scan.end().is_ok()
     }
 }
 
@@ -105,6 +106,7 @@ mod tests {
     #[test]
     fn texts_that_need_decoding_are_rejected() {
         check("{}", "", "", false);
+        check(r#"{"f:data":{"f:a":{}}} x"#, "", "", false);
         check("null", "", "", false);
         check(r#"{"f:data":{"f:b":{},"f:a":{}}}"#, "", "", false);
         check(r#"{"f:data":{"f:a":{},"f:a":{}}}"#, "", "", false);

@@ -33,14 +33,13 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl Set {
     /// Parses FieldsV1. Steps of an unknown kind are dropped with their children, because a later version may
-    /// define them. Text after the first value is ignored. Numbers in keys and values become doubles, as in
-    /// upstream.
+    /// define them. Numbers in keys and values become doubles, as in upstream.
     ///
     /// # Errors
-    /// Invalid syntax, a level that is not an object, an invalid step name, or more levels than
+    /// Invalid syntax, more text after the set, a level that is not an object, an invalid step name, or more levels than
     /// [`TREE_DEPTH_MAX`](schema::json::TREE_DEPTH_MAX).
     pub fn parse(text: &[u8]) -> Result<Set, FieldsError> {
-        read_level(&mut Scanner::new(text)).map(|level| level.children)
+        read_whole(text, read_level).map(|level| level.children)
     }
 
     /// Appends FieldsV1.
@@ -139,15 +138,28 @@ pub(super) fn read_element(name: &str) -> Result<Option<PathElement>, FieldsErro
     };
     Ok(Some(match kind {
         b'f' => PathElement::Field(CompactString::new(rest)),
-        b'v' => PathElement::Value(read_value(&mut Scanner::new(rest.as_bytes()))?),
-        b'k' => PathElement::key(read_keys(rest)?),
+        b'v' => PathElement::Value(read_whole(rest.as_bytes(), read_value)?),
+        b'k' => PathElement::key(read_whole(rest.as_bytes(), read_keys)?),
         b'i' => PathElement::Index(atoi(rest).map_err(|error| FieldsError::Invalid(error.to_string()))?),
         _ => return Ok(None),
     }))
 }
 
-fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, FieldsError> {
-    let mut scan = Scanner::new(text.as_bytes());
+/// Parses a text that must not continue after the value.
+fn read_whole<T, E>(
+    text: &[u8],
+    read: impl FnOnce(&mut Scanner<'_>) -> Result<T, E>,
+) -> Result<T, FieldsError>
+where
+    FieldsError: From<E>,
+{
+    let mut scan = Scanner::new(text);
+    let value = read(&mut scan)?;
+    scan.end()?;
+    Ok(value)
+}
+
+fn read_keys(scan: &mut Scanner<'_>) -> Result<Vec<(CompactString, Value)>, FieldsError> {
     let mut fields = Vec::new();
     match scan.value_start()? {
         b'{' => scan.open()?,
@@ -156,7 +168,7 @@ fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, FieldsError> {
     }
     while let Some(name) = scan.next_member(fields.is_empty())? {
         let name = CompactString::from(name.text());
-        fields.push((name, read_value(&mut scan)?));
+        fields.push((name, read_value(scan)?));
     }
     Ok(fields)
 }
