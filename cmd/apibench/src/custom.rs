@@ -16,7 +16,7 @@ pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresour
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum number of polls.
-const LOOKS_MAX: u32 = 1200;
+pub(crate) const LOOKS_MAX: u32 = 1200;
 
 /// Returns the path of the custom objects of a namespace.
 pub(crate) fn path(namespace: &str) -> String {

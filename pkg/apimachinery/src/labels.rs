@@ -28,26 +28,30 @@ pub struct Selector {
     requirements: Vec<Requirement>,
     /// The requirements by key, in ascending order.
     rules: Vec<KeyRule>,
+    /// Number of rules that reject an object without their label.
+    required_count: usize,
     matches_nothing: bool,
 }
 
 impl Selector {
     /// Selector that matches every object.
     pub const fn everything() -> Self {
-        Self { requirements: Vec::new(), rules: Vec::new(), matches_nothing: false }
+        Self { requirements: Vec::new(), rules: Vec::new(), required_count: 0, matches_nothing: false }
     }
 
     /// Selector that matches no object, like an absent `LabelSelector`.
     pub const fn nothing() -> Self {
-        Self { requirements: Vec::new(), rules: Vec::new(), matches_nothing: true }
+        Self { requirements: Vec::new(), rules: Vec::new(), required_count: 0, matches_nothing: true }
     }
 
     /// Selector with these requirements, sorted by key.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
         requirements.sort_by(|a, b| a.key().cmp(b.key()));
         let of_key = requirements.chunk_by(|a, b| a.key() == b.key());
-        let rules = of_key.filter_map(|of_key| Some(KeyRule::new(of_key.first()?.key(), of_key))).collect();
-        Self { requirements, rules, matches_nothing: false }
+        let rules = of_key.filter_map(|of_key| Some(KeyRule::new(of_key.first()?.key(), of_key)));
+        let rules: Vec<KeyRule> = rules.collect();
+        let required_count = rules.iter().filter(|rule| rule.is_required).count();
+        Self { requirements, rules, required_count, matches_nothing: false }
     }
 
     /// Selector for objects that have all these labels. The labels are not validated, as in upstream's
@@ -96,7 +100,7 @@ impl Selector {
             return false;
         }
         // Labels have distinct keys, so each required key counts once.
-        let mut missing = self.rules.iter().filter(|rule| rule.is_required).count();
+        let mut missing = self.required_count;
         for (key, value) in labels {
             let found = self.rules.binary_search_by(|rule| rule.key().as_bytes().cmp(key.as_ref()));
             let Some(rule) = found.ok().and_then(|at| self.rules.get(at)) else { continue };

@@ -18,7 +18,7 @@ mod slot;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join, join_all};
+use futures::future::join_all;
 use tokio::time::{Instant, interval};
 
 use crate::delegator::Inner;
@@ -32,7 +32,7 @@ use session::Session;
 /// Interval for dropping old and unused data from the caches.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Number of objects that are swept before other tasks run. A yield per cache would wake the threads of an idle server
+/// Number of swept objects after which other tasks run, at the end of a cache. A yield per cache would wake the threads of an idle server
 /// a hundred times per sweep.
 const SWEPT_AT_ONCE: usize = 1000;
 
@@ -76,9 +76,9 @@ impl Driver {
 }
 
 /// Drives the caches of all stores until all stores have shut down. The seed is for the main store.
-async fn run_all(inner: &Inner, seed: Option<Arc<Seed>>) {
-    let others = inner.sources.others().iter().map(|source| run_source(inner, source, None));
-    join(run_source(inner, inner.sources.main(), seed), join_all(others)).await;
+async fn run_all(inner: &Inner, mut seed: Option<Arc<Seed>>) {
+    // The main store is the first one.
+    join_all(inner.sources.iter().map(|source| run_source(inner, source, seed.take()))).await;
 }
 
 /// Drives the caches of one store until it shuts down.

@@ -15,14 +15,15 @@ use crate::read_index::ReadIndex;
 pub(crate) struct Sources {
     routes: RoutedStorage,
     main: Arc<Source>,
-    /// The other stores, in the order of `routes`.
-    others: Vec<Arc<Source>>,
+    /// All stores in the order of `routes`, the main one first.
+    sources: Vec<Arc<Source>>,
 }
 
 impl Sources {
     pub(crate) fn new(routes: RoutedStorage) -> Self {
-        let source = |store| Arc::new(Source::new(store));
-        Sources { main: source(routes.main()), others: routes.others().iter().map(source).collect(), routes }
+        let main = Arc::new(Source::new(routes.main()));
+        let others = routes.stores().iter().skip(1).map(|store| Arc::new(Source::new(store)));
+        Sources { sources: std::iter::once(Arc::clone(&main)).chain(others).collect(), main, routes }
     }
 
     /// The store of all keys without a route.
@@ -30,14 +31,13 @@ impl Sources {
         &self.main
     }
 
-    pub(crate) fn others(&self) -> &[Arc<Source>] {
-        &self.others
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.sources.iter()
     }
 
     /// The store of the keys with a prefix.
     pub(crate) fn of(&self, prefix: &str) -> &Arc<Source> {
-        let number = self.routes.number_of(prefix).checked_sub(1);
-        number.and_then(|number| self.others.get(number)).unwrap_or(&self.main)
+        self.sources.get(self.routes.index_of(prefix)).unwrap_or(&self.main)
     }
 }
 

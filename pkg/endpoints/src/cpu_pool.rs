@@ -64,7 +64,7 @@ const WAITED: Family<Summary, 0> = Family::summary(
 /// Maximum wait for the start of work, if the request has no earlier deadline.
 const START_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Error for a task that was not started because the queue is full or its wait is over.
+/// Rejection of work: no thread or memory is free, or the wait for it has ended (timeout, full queue, or disconnected client).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overloaded;
 

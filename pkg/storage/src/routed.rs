@@ -19,48 +19,49 @@ use crate::{
 #[derive(Clone)]
 pub struct RoutedStorage {
     main: Arc<dyn Storage>,
-    /// The other stores.
-    others: Vec<Arc<dyn Storage>>,
+    /// All stores, the main one first.
+    stores: Vec<Arc<dyn Storage>>,
     routes: Vec<Route>,
 }
 
-/// A key prefix that is not in the main store.
+/// The store of a key prefix.
 #[derive(Debug, Clone)]
 struct Route {
     /// Ends in `/`.
     prefix: String,
-    /// Index in [`RoutedStorage::others`].
+    /// Index in [`RoutedStorage::stores`].
     store: usize,
 }
 
 impl RoutedStorage {
     /// Routes all keys to `main`.
     pub fn new(main: Arc<dyn Storage>) -> Self {
-        RoutedStorage { main, others: Vec::new(), routes: Vec::new() }
+        RoutedStorage { stores: vec![Arc::clone(&main)], main, routes: Vec::new() }
     }
 
     /// Routes the keys with a prefix (ending in `/`) to `store`. Later routes take precedence. A store can have several
     /// prefixes.
     #[must_use]
     pub fn with_route(mut self, prefix: String, store: Arc<dyn Storage>) -> Self {
-        if Arc::ptr_eq(&self.main, &store) {
-            self.routes.retain(|route| route.prefix != prefix);
-            return self;
-        }
-        let known = self.others.iter().position(|other| Arc::ptr_eq(other, &store));
-        let number = known.unwrap_or(self.others.len());
+        let known = self.stores.iter().position(|known| Arc::ptr_eq(known, &store));
+        let index = known.unwrap_or(self.stores.len());
         if known.is_none() {
-            self.others.push(store);
+            self.stores.push(store);
         }
-        self.routes.push(Route { prefix, store: number });
+        self.routes.push(Route { prefix, store: index });
         self
     }
 
     /// Replaces every store by a wrapper of it.
     #[must_use]
     pub fn map(self, wrap: impl Fn(Arc<dyn Storage>) -> Arc<dyn Storage>) -> Self {
-        let others = self.others.into_iter().map(&wrap).collect();
-        RoutedStorage { main: wrap(self.main), others, routes: self.routes }
+        let main = wrap(self.main);
+        let others = self.stores.into_iter().skip(1).map(wrap);
+        RoutedStorage {
+            stores: std::iter::once(Arc::clone(&main)).chain(others).collect(),
+            main,
+            routes: self.routes,
+        }
     }
 
     /// The store of all keys without a route.
@@ -68,19 +69,15 @@ impl RoutedStorage {
         &self.main
     }
 
-    /// The other stores, without repetitions.
-    pub fn others(&self) -> &[Arc<dyn Storage>] {
-        &self.others
+    /// All stores without repetitions, the main one first.
+    pub fn stores(&self) -> &[Arc<dyn Storage>] {
+        &self.stores
     }
 
-    /// The stores, the main one first.
-    pub fn stores(&self) -> impl Iterator<Item = &Arc<dyn Storage>> {
-        std::iter::once(&self.main).chain(&self.others)
-    }
-
-    /// The number of the store of a key, in the order of [`stores`](Self::stores).
-    pub fn number_of(&self, key: &str) -> usize {
-        self.route(key).map_or(0, |route| route.store + 1)
+    /// The index of a key's store in [`stores`](Self::stores).
+    pub fn index_of(&self, key: &str) -> usize {
+        let route = self.routes.iter().rev().find(|route| key.starts_with(&route.prefix));
+        route.map_or(0, |route| route.store)
     }
 
     /// Returns one store for all keys: the main one if there is no other.
@@ -94,18 +91,14 @@ impl RoutedStorage {
     /// Those of the stores.
     pub async fn revision_max(&self) -> Result<Revision, Error> {
         let mut max = 0;
-        for store in self.stores() {
+        for store in &self.stores {
             max = store.current_revision().await?.max(max);
         }
         Ok(max)
     }
 
-    fn route(&self, key: &str) -> Option<&Route> {
-        self.routes.iter().rev().find(|route| key.starts_with(&route.prefix))
-    }
-
     fn of(&self, key: &str) -> &Arc<dyn Storage> {
-        self.route(key).and_then(|route| self.others.get(route.store)).unwrap_or(&self.main)
+        self.stores.get(self.index_of(key)).unwrap_or(&self.main)
     }
 }
 
@@ -171,7 +164,7 @@ impl Storage for RoutedStorage {
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        for store in self.stores() {
+        for store in &self.stores {
             store.healthy().await?;
         }
         Ok(())
@@ -220,9 +213,19 @@ mod tests {
             .with_route("/r/events/".to_owned(), other.clone())
             .with_route("/r/leases/".to_owned(), other)
             .with_route("/r/pods/".to_owned(), main);
-        assert_eq!(store.stores().count(), 2);
-        let number = |key| store.number_of(key);
-        assert_eq!([number("/r/events/a"), number("/r/leases/a"), number("/r/pods/a")], [1, 1, 0]);
+        assert_eq!(store.stores().len(), 2);
+        let index = |key| store.index_of(key);
+        assert_eq!([index("/r/events/a"), index("/r/leases/a"), index("/r/pods/a")], [1, 1, 0]);
+    }
+
+    #[test]
+    fn later_routes_take_precedence() {
+        let main: Arc<dyn Storage> = Arc::new(Memory::new());
+        let other: Arc<dyn Storage> = Arc::new(Memory::new());
+        let store = RoutedStorage::new(main.clone())
+            .with_route("/r/".to_owned(), other)
+            .with_route("/r/pods/".to_owned(), main);
+        assert_eq!((store.index_of("/r/events/a"), store.index_of("/r/pods/a")), (1, 0));
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ const BURST: u64 = 3;
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum recovery time.
 const RECOVERY_MAX: Duration = Duration::from_secs(120);
-/// The load has recovered if its p99 is at most this factor above the initial one.
+/// The load has recovered if its p99 is at most this multiple of the initial one.
 const RECOVERED_FACTOR: f64 = 2.0;
 /// Consecutive failures after which a lane stops, so that a dead server does not cause busy looping.
 const MAX_FAILURES: u32 = 20;

@@ -71,17 +71,21 @@ impl Large {
         }
     }
 
-    /// Object of a writer as it is created.
-    fn object(&self, writer: u64, value: &str) -> String {
+    /// ConfigMap of a writer.
+    fn config_map(&self, writer: u64, value: &str) -> String {
+        let bytes = self.kilobytes.saturating_mul(1000);
+        bodies::config_map_of_keys(&object_name(writer), value, bytes / KEY_BYTES)
+    }
+
+    /// Calls that create the object of a writer.
+    fn creation(&self, collection: &str, writer: u64) -> Vec<Call> {
         let name = object_name(writer);
         match self.write {
             Write::Patch => {
-                Pod { name: &name, app: 0, node: "", kilobytes: self.kilobytes }.object().to_string()
+                let pod = Pod { name: &name, app: 0, node: "", kilobytes: self.kilobytes };
+                pod.writes().map(|write| Call::of_manager(&write, collection, &name)).to_vec()
             }
-            Write::Put => {
-                let bytes = self.kilobytes.saturating_mul(1000);
-                bodies::config_map_of_keys(&name, value, bytes / KEY_BYTES)
-            }
+            Write::Put => vec![Call::send(Method::POST, collection, JSON, self.config_map(writer, "new"))],
         }
     }
 
@@ -92,7 +96,7 @@ impl Large {
                 let body = format!(r#"{{"metadata":{{"labels":{{"seq":"{value}"}}}}}}"#);
                 Call::send(Method::PATCH, path, "application/merge-patch+json", body)
             }
-            Write::Put => Call::send(Method::PUT, path, JSON, self.object(writer, value)),
+            Write::Put => Call::send(Method::PUT, path, JSON, self.config_map(writer, value)),
         }
     }
 }
@@ -123,8 +127,8 @@ impl Operation for Large {
         setup::delete_all(client, &collection).await?;
         let Self { name, write, kilobytes, writers } = *self;
         let large = Large { name, write, kilobytes, writers };
-        let body = move |writer| large.object(writer, "new");
-        setup::create(client, &collection, self.writers, CREATIONS, body).await
+        let calls = move |writer| large.creation(&collection, writer);
+        setup::create_with(client, self.writers, CREATIONS, calls).await
     }
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
@@ -149,7 +153,7 @@ mod tests {
     #[test]
     fn objects_have_their_size() {
         for large in table!("large-put", Write::Put) {
-            let bytes = large.object(255, "x").len() as u64;
+            let bytes = large.config_map(255, "x").len() as u64;
             let expected = large.kilobytes * 1000;
             assert!(bytes.abs_diff(expected) <= expected / 10 + 200, "{}: {bytes}", large.name);
         }

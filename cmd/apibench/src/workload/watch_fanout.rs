@@ -38,7 +38,7 @@ pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
 pub(super) fn custom() -> Box<dyn Workload> {
     Box::new(Fanout {
         name: "custom-watch",
-        about: "the same of 20 custom objects of 4 KB",
+        about: "the same of 20 custom objects of 8 KB",
         path: |settings| custom::path(&settings.namespace),
         body: custom::object,
         is_custom: true,

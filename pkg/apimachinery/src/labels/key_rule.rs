@@ -36,7 +36,7 @@ impl KeyRule {
         for requirement in requirements {
             let values = requirement.values();
             match requirement.operator() {
-                Operator::Equals | Operator::DoubleEquals | Operator::In => rule.allow(values),
+                Operator::Equals | Operator::DoubleEquals | Operator::In => rule.restrict_to(values),
                 Operator::NotEquals | Operator::NotIn => excluded.extend_from_slice(values),
                 Operator::Exists => rule.is_required = true,
                 Operator::DoesNotExist => rule.rejects_all = true,
@@ -57,7 +57,7 @@ impl KeyRule {
     }
 
     /// Restricts the allowed values to these.
-    fn allow(&mut self, values: &[String]) {
+    fn restrict_to(&mut self, values: &[String]) {
         self.is_required = true;
         let allowed = match &self.allowed {
             None => values.to_vec(),

@@ -53,7 +53,7 @@ async fn lists_have_the_revisions_of_their_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn consistent_read_sees_a_write_to_the_other_store() {
+async fn consistent_read_sees_writes_to_other_store() {
     let main = Recorded::with(&[]).await;
     let other = Recorded::with(&[]).await;
     let driven = ready(main, other.clone()).await;
@@ -81,7 +81,7 @@ async fn watch_delivers_the_changes_of_its_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gap_in_one_store_leaves_the_caches_of_others() {
+async fn gap_in_one_store_leaves_other_caches() {
     let main = Recorded::with(&[]).await;
     fill(&*main, 1).await;
     let other = faulty([(Operation::Watch, 0, Fault::BreakWatch { after: 2 })]);

@@ -49,7 +49,7 @@ use waiters::WaitQueue;
 const METER_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum wait for the start of a request. A rejection then costs its client nothing but a retry. A received body
 /// would have to be sent again, so it waits longer.
-const START_WAIT_MAX: Duration = Duration::from_secs(5);
+const MEMORY_START_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Memory of a full list while it is sent: pieces of the response, and old object versions that it
 /// references.
 const LIST_BYTES: u64 = 2 << 20;
@@ -345,7 +345,7 @@ impl MemoryBudget {
     }
 
     /// Reserves memory for a request of a user until the reservation is dropped. Waits for memory that requests
-    /// in flight hold: at most [`START_WAIT_MAX`], later for its body until `start_by`.
+    /// in flight hold: at most [`MEMORY_START_WAIT_MAX`], later for its body until `start_by`.
     ///
     /// # Errors
     /// The request is rejected.

@@ -32,8 +32,8 @@ pub(super) struct Lane {
     number: u64,
     /// Number of the next claim.
     next: u64,
-    /// The warm sandbox as served.
-    sandbox: Value,
+    /// The warm sandbox as served; `None` after a failure.
+    sandbox: Option<Value>,
     /// Received bytes of the current claim.
     bytes: u64,
 }
@@ -41,7 +41,7 @@ pub(super) struct Lane {
 impl Lane {
     /// Creates a lane with its first warm sandbox.
     pub(super) async fn start(client: Arc<Client>, settings: Arc<Settings>, number: u64) -> Result<Self> {
-        let mut lane = Lane { client, settings, number, next: 0, sandbox: Value::Null, bytes: 0 };
+        let mut lane = Lane { client, settings, number, next: 0, sandbox: None, bytes: 0 };
         lane.warm_up(0).await?;
         Ok(lane)
     }
@@ -49,6 +49,11 @@ impl Lane {
     /// Claims the warm sandbox, replaces it, and ends the claim.
     pub(super) async fn next(&mut self) -> Result<ReadyClaim> {
         self.bytes = 0;
+        if self.sandbox.is_none() {
+            // Objects of the failed claim may have its number.
+            self.next += 1;
+            self.warm_up(self.next).await?;
+        }
         let number = self.next;
         self.next += 1;
         let latency = self.claim(number).await?;
@@ -96,8 +101,9 @@ impl Lane {
             annotations.insert(objects::ASSIGNED.to_owned(), json!(names.sandbox_name()));
         }
         let claim = self.send(Method::PUT, names.claim(), JSON, claim).await?;
-        let adoption = names.adoption(&self.sandbox, &claim);
-        self.sandbox = self.send(Method::PATCH, names.sandbox(), MERGE, adoption).await?;
+        let sandbox = self.sandbox.take().unwrap_or_default();
+        let adoption = names.adoption(&sandbox, &claim);
+        self.send(Method::PATCH, names.sandbox(), MERGE, adoption).await?;
         self.event(&names, "SandboxAdopted", "sandboxclaim-controller").await?;
         let ready = names.claim_status(&claim);
         self.send(Method::PATCH, format!("{}/status", names.claim()), MERGE, ready).await?;
@@ -147,7 +153,7 @@ impl Lane {
             }
         }
         let status = objects::sandbox_status(true, "ready");
-        self.sandbox = self.send(Method::PATCH, sandbox_status, MERGE, status).await?;
+        self.sandbox = Some(self.send(Method::PATCH, sandbox_status, MERGE, status).await?);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Call, Client, JSON};
-use crate::custom::{DEFINITIONS, established};
-use crate::error::Result;
+use crate::custom::{DEFINITIONS, LOOKS_MAX, established};
+use crate::error::{Error, Result};
 use crate::realistic::Pod;
 use crate::setup;
 
@@ -60,9 +60,7 @@ pub(super) async fn prepare(client: &Arc<Client>, namespace: &str) -> Result<()>
         }
         established(client, 0, &format!("{plural}.{GROUP}")).await?;
         // An established CRD may be unavailable for a moment.
-        while client.call(0, Call::get(collection(namespace, plural)), 0).await?.status != 200 {
-            tokio::time::sleep(LOOK).await;
-        }
+        served(client, &collection(namespace, plural)).await?;
     }
     remove(client, namespace).await?;
     let pool = json!({
@@ -74,6 +72,17 @@ pub(super) async fn prepare(client: &Arc<Client>, namespace: &str) -> Result<()>
     Ok(())
 }
 
+/// Waits until a collection is served.
+async fn served(client: &Client, path: &str) -> Result<()> {
+    for _ in 0..LOOKS_MAX {
+        if client.call(0, Call::get(path.to_owned()), 0).await?.status == 200 {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(Error::Wrong(format!("{path} is not served after {LOOKS_MAX} looks")))
+}
+
 /// Deletes all objects except the namespace and the definitions.
 pub(super) async fn remove(client: &Client, namespace: &str) -> Result<()> {
     for (plural, _) in KINDS {
@@ -83,8 +92,8 @@ pub(super) async fn remove(client: &Client, namespace: &str) -> Result<()> {
     setup::delete_all(client, &events(namespace)).await
 }
 
-/// Returns the paths of the watches of all programs: two controllers per kind, the scheduler, the garbage collector, and
-/// the kubelets.
+/// Returns the paths of the watches of all programs: one per controller and kind, the scheduler, the garbage
+/// collector, and the kubelets.
 pub(super) fn watched(namespace: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for plural in ["claims", "sandboxes", "sandboxes", "warmpools"] {

@@ -94,7 +94,7 @@ async fn errors_quote_the_whole_patched_object() {
 }
 
 #[tokio::test]
-async fn patch_without_version_empties_the_object() {
+async fn patch_without_version_is_bad_request() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;
     let patch = json!([{"op": "remove", "path": "/apiVersion"}]);

@@ -23,8 +23,8 @@ struct Step {
 
 impl FieldsText<'_> {
     /// True if the set has all paths of `with` and none of `without`, is not empty, and fits the type: no
-    /// [reconciliation](super::super::reconcile) changes it. False also for a text whose steps are malformed, of an unknown
-    /// kind, or not in order.
+    /// [reconciliation](super::super::reconcile) changes it. False also for a text that continues after the set, or whose
+    /// steps are malformed, of an unknown kind, or not in order.
     pub(crate) fn has(self, with: &Set, without: &Set, ty: TypeRef<'_>) -> bool {
         let mut scan = Scanner::new(self.0.as_bytes());
         let root = read(&mut scan, &Parts::of_object(ty), with, without);

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::waiters::WaitingClaim;
-use super::{Claim, Purpose, SMALL_UPDATE_BYTES_MAX, START_WAIT_MAX, Shared, SheddingRank};
+use super::{Claim, MEMORY_START_WAIT_MAX, Purpose, SMALL_UPDATE_BYTES_MAX, Shared, SheddingRank};
 
 /// Memory per byte of a body and of the stored object while a request is handled: the tree, the object, and
 /// the response. A malicious body needs more; decoders have limits of their own for that.
@@ -164,7 +164,7 @@ impl ReservedBytes {
     /// End of a wait that starts now.
     fn wait_end(&self, purpose: Purpose) -> Instant {
         match purpose {
-            Purpose::Start => self.start_by.min(Instant::now() + START_WAIT_MAX),
+            Purpose::Start => self.start_by.min(Instant::now() + MEMORY_START_WAIT_MAX),
             Purpose::Receive | Purpose::ProcessPart | Purpose::Process => self.start_by,
         }
     }

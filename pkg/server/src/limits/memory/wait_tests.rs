@@ -68,7 +68,7 @@ async fn wait_for_start_is_bounded() {
     let _first = admitted(&budget, 60 * MIB);
     let start = Instant::now();
     assert!(request(&budget, "ann", 40 * MIB).await.is_none());
-    assert_eq!((start.elapsed(), rejected(&budget), reserved(&budget)), (START_WAIT_MAX, 1, 60 * MIB));
+    assert_eq!((start.elapsed(), rejected(&budget), reserved(&budget)), (MEMORY_START_WAIT_MAX, 1, 60 * MIB));
 }
 
 #[tokio::test(start_paused = true)]
