@@ -131,7 +131,7 @@ impl EncryptionAtRest {
             }),
             storage: storage
                 .clone()
-                .map(|store| Arc::new(EncryptedStore::new(store, Arc::clone(&current))) as _),
+                .map(|index, store| Arc::new(EncryptedStore::new(store, index, Arc::clone(&current))) as _),
         })
     }
 }

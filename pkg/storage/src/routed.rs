@@ -52,11 +52,11 @@ impl RoutedStorage {
         self
     }
 
-    /// Replaces every store by a wrapper of it.
+    /// Replaces every store by a wrapper of it. `wrap` gets the index of the store in [`stores`](Self::stores).
     #[must_use]
-    pub fn map(self, wrap: impl Fn(Arc<dyn Storage>) -> Arc<dyn Storage>) -> Self {
-        let main = wrap(self.main);
-        let others = self.stores.into_iter().skip(1).map(wrap);
+    pub fn map(self, wrap: impl Fn(usize, Arc<dyn Storage>) -> Arc<dyn Storage>) -> Self {
+        let main = wrap(0, self.main);
+        let others = self.stores.into_iter().enumerate().skip(1).map(|(index, store)| wrap(index, store));
         RoutedStorage {
             stores: std::iter::once(Arc::clone(&main)).chain(others).collect(),
             main,
@@ -83,18 +83,6 @@ impl RoutedStorage {
     /// Returns one store for all keys: the main one if there is no other.
     pub fn into_store(self) -> Arc<dyn Storage> {
         if self.routes.is_empty() { self.main } else { Arc::new(self) }
-    }
-
-    /// Returns a revision that is not below that of any write that any store acknowledged before the call.
-    ///
-    /// # Errors
-    /// Those of the stores.
-    pub async fn revision_max(&self) -> Result<Revision, Error> {
-        let mut max = 0;
-        for store in &self.stores {
-            max = store.current_revision().await?.max(max);
-        }
-        Ok(max)
     }
 
     fn of(&self, key: &str) -> &Arc<dyn Storage> {
@@ -226,17 +214,5 @@ mod tests {
             .with_route("/r/".to_owned(), other)
             .with_route("/r/pods/".to_owned(), main);
         assert_eq!((store.index_of("/r/events/a"), store.index_of("/r/pods/a")), (1, 0));
-    }
-
-    #[tokio::test]
-    async fn revision_max_is_the_newest_of_all_stores() {
-        let main = Arc::new(Memory::new());
-        let other = Arc::new(Memory::new());
-        for key in ["/r/events/a", "/r/events/b", "/r/events/c"] {
-            other.put(key, Bytes::new(), 0, None).await.unwrap();
-        }
-        let newest = other.current_revision().await.unwrap();
-        let store = RoutedStorage::new(main).with_route("/r/events/".to_owned(), other);
-        assert_eq!(store.revision_max().await.unwrap(), newest);
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct EncryptionRules {
     /// Encryption of custom resources, filled on demand.
     custom: Mutex<HashMap<Box<str>, Option<Protection>>>,
     stale_values: StaleValues,
+    /// The last revision of each store with stale values.
+    stale_until: Vec<Revision>,
 }
 
 /// Values that were decrypted with an earlier configuration, and may not decrypt with this one.
@@ -27,10 +29,10 @@ pub(super) struct EncryptionRules {
 enum StaleValues {
     /// None: there was no earlier configuration.
     None,
-    /// Values of the covered resources, up to a revision.
-    Covered(Revision),
-    /// All values up to a revision: some resource is no longer encrypted.
-    All(Revision),
+    /// Values of the covered resources.
+    Covered,
+    /// All values: some resource is no longer encrypted.
+    All,
 }
 
 /// Encryption of the keys of a list.
@@ -55,22 +57,31 @@ impl EncryptionRules {
             }
         }
         let prefix = format!("/{}/", prefix.trim_matches('/'));
-        EncryptionRules { rules, prefix, built_in, custom: Mutex::default(), stale_values: StaleValues::None }
+        EncryptionRules {
+            rules,
+            prefix,
+            built_in,
+            custom: Mutex::default(),
+            stale_values: StaleValues::None,
+            stale_until: Vec::new(),
+        }
     }
 
-    /// Marks this configuration as successor of another. Values up to `revision` may have been decrypted with
-    /// the earlier one.
-    pub(super) fn follow_rules(&mut self, previous: &EncryptionRules, revision: Revision) {
-        let all = matches!(previous.stale_values, StaleValues::All(_)) || !self.rules.cover(&previous.rules);
-        self.stale_values = if all { StaleValues::All(revision) } else { StaleValues::Covered(revision) };
+    /// Marks this configuration as successor of another. Values of each store up to its revision in `revisions` may have been
+    /// decrypted with the earlier one.
+    pub(super) fn follow_rules(&mut self, previous: &EncryptionRules, revisions: Vec<Revision>) {
+        let all = matches!(previous.stale_values, StaleValues::All) || !self.rules.cover(&previous.rules);
+        self.stale_values = if all { StaleValues::All } else { StaleValues::Covered };
+        self.stale_until = revisions;
     }
 
-    /// True if a value read earlier, written at `revision`, may now decrypt differently.
-    pub(super) fn needs_reread(&self, key: &str, revision: Revision) -> bool {
+    /// True if a value of a store that was read earlier, written at `revision`, may now decrypt differently.
+    pub(super) fn needs_reread(&self, store: usize, key: &str, revision: Revision) -> bool {
+        let is_old = || self.stale_until.get(store).is_none_or(|until| revision <= *until);
         match self.stale_values {
             StaleValues::None => false,
-            StaleValues::Covered(until) => revision <= until && self.of(key).is_some(),
-            StaleValues::All(until) => revision <= until,
+            StaleValues::Covered => is_old() && self.of(key).is_some(),
+            StaleValues::All => is_old(),
         }
     }
 

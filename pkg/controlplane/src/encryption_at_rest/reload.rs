@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::RoutedStorage;
+use storage::{Revision, RoutedStorage};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::health::{self, UnhealthyError};
@@ -103,14 +103,24 @@ impl ConfigReloader {
         }
         let mut covers = self.loader.build_rules(&text).await?;
         becomes_healthy(&covers).await?;
-        let revision = self.storage.revision_max().await?;
-        covers.follow_rules(&self.current.load(), revision);
+        let revisions = revisions(&self.storage).await?;
+        covers.follow_rules(&self.current.load(), revisions);
         self.current.store(Arc::new(covers));
         self.metrics.succeeded(hash.clone());
         self.hash = hash;
         tracing::info!("reloaded the encryption configuration");
         Ok(())
     }
+}
+
+/// Returns the revision of each store. If a store other than the main one does not respond, all of its values count as old:
+/// it must not keep the former keys in use.
+async fn revisions(storage: &RoutedStorage) -> Result<Vec<Revision>, storage::Error> {
+    let mut revisions = vec![storage.main().current_revision().await?];
+    for store in storage.stores().iter().skip(1) {
+        revisions.push(store.current_revision().await.unwrap_or(Revision::MAX));
+    }
+    Ok(revisions)
 }
 
 /// Waits until all plugins are healthy, for a limited time.

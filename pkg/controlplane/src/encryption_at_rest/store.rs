@@ -26,13 +26,15 @@ const KMS_CALLS_MAX: usize = 16;
 /// The wrapped store and the active configuration.
 pub(super) struct EncryptedStore {
     inner: Arc<dyn Storage>,
+    /// Index among the stores of the server.
+    index: usize,
     current: CurrentRules,
     watch_decryptor: Arc<WatchDecryptor>,
 }
 
 impl EncryptedStore {
-    pub(super) fn new(inner: Arc<dyn Storage>, current: CurrentRules) -> Self {
-        EncryptedStore { inner, current, watch_decryptor: Arc::default() }
+    pub(super) fn new(inner: Arc<dyn Storage>, index: usize, current: CurrentRules) -> Self {
+        EncryptedStore { inner, index, current, watch_decryptor: Arc::default() }
     }
 
     async fn decrypt_found(&self, kv: Option<KeyValue>) -> Option<KeyValue> {
@@ -149,7 +151,7 @@ impl Storage for EncryptedStore {
     }
 
     fn needs_reread(&self, key: &str, revision: Revision) -> bool {
-        self.current.load().needs_reread(key, revision) || self.inner.needs_reread(key, revision)
+        self.current.load().needs_reread(self.index, key, revision) || self.inner.needs_reread(key, revision)
     }
 
     async fn healthy(&self) -> Result<(), Error> {

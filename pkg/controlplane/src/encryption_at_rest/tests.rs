@@ -56,7 +56,7 @@ async fn covers(text: &str) -> EncryptionRules {
 async fn store(text: &str) -> (EncryptedStore, Arc<Memory>, CurrentRules) {
     let memory = Arc::new(Memory::new());
     let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers(text).await));
-    (EncryptedStore::new(Arc::clone(&memory) as _, Arc::clone(&current)), memory, current)
+    (EncryptedStore::new(Arc::clone(&memory) as _, 0, Arc::clone(&current)), memory, current)
 }
 
 async fn raw(memory: &Memory, key: &str) -> Bytes {

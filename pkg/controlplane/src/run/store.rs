@@ -256,8 +256,8 @@ impl Store {
             storage = storage.with_route(format!("{}/{}/", config.prefix, other.directory()), store);
         }
         let times = Arc::<StoreTimes>::default();
-        let storage =
-            storage.map(|store| Arc::new(MeasuredStore::new(store, &config.prefix, Arc::clone(&times))) as _);
+        let storage = storage
+            .map(|_, store| Arc::new(MeasuredStore::new(store, &config.prefix, Arc::clone(&times))) as _);
         let size = Arc::new(Size::of(clusters.len()));
         for (number, (_, etcd)) in clusters.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
             background.spawn(size::poll(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
