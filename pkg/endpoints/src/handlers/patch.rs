@@ -99,10 +99,10 @@ async fn patch_stored(
     // Each attempt decodes it again, because an attempt may modify it.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-        let (patch, warnings) = parse(kind, bytes, validation)?;
+        let patch = parse(kind, bytes, validation)?;
         call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
-        let mut new = apply_patch(call, patch, warnings, validation, &live)?;
+        let mut new = apply_patch(call, patch, validation, &live)?;
         writer.track(Some(&live), &mut new);
         call.trace.span.event("About to check admission control");
         view::merge(call, Some(old), new)
@@ -168,15 +168,23 @@ fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     }
 }
 
+/// Limit of patches that are applied to a part of the object. If the part is rejected, the patch is applied again, which would
+/// double the time and the memory of a long one.
+const PART_PATCH_BYTES_MAX: usize = 64 << 10;
+
+/// A decoded patch.
+struct ParsedPatch<'p> {
+    patch: Patch<'p>,
+    /// Errors of strict validation.
+    strict: Vec<String>,
+    is_short: bool,
+}
+
 /// Decodes a patch and validates its text strictly.
-fn parse(
-    kind: PatchType,
-    bytes: &[u8],
-    validation: FieldValidation,
-) -> Result<(Patch<'_>, Vec<String>), Box<Status>> {
+fn parse(kind: PatchType, bytes: &[u8], validation: FieldValidation) -> Result<ParsedPatch<'_>, Box<Status>> {
     let validates = validation != FieldValidation::Ignore;
     let texts = |strict: Vec<schema::json::StrictError>| strict.iter().map(ToString::to_string).collect();
-    match kind {
+    let parsed = match kind {
         PatchType::Json => {
             JsonPatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Json(patch), strict))
         }
@@ -186,17 +194,16 @@ fn parse(
         PatchType::StrategicMerge => {
             strategic::parse(bytes).map(|(patch, strict)| (Patch::StrategicMerge(patch), texts(strict)))
         }
-    }
-    .map_err(error_response)
+    };
+    let (patch, strict) = parsed.map_err(error_response)?;
+    Ok(ParsedPatch { patch, strict, is_short: bytes.len() <= PART_PATCH_BYTES_MAX })
 }
 
-/// Applies the patch to `live` and returns the result in the storage version. `strict` are the
-/// strict-validation errors of the patch. They and those of the result become warnings of the request, which
-/// the client gets even if the update fails later.
+/// Applies the patch to `live` and returns the result in the storage version. Errors of strict validation of the patch and of
+/// the result become warnings of the request, which the client gets even if the update fails later.
 fn apply_patch(
     call: &RequestScope<'_>,
-    patch: Patch<'_>,
-    strict: Vec<String>,
+    ParsedPatch { patch, strict, is_short }: ParsedPatch<'_>,
     validation: FieldValidation,
     live: &Object,
 ) -> Result<Object, Box<Status>> {
@@ -204,7 +211,8 @@ fn apply_patch(
     let is_rejected = |decoded: &DecodedBody| {
         validation == FieldValidation::Strict && !(strict.is_empty() && decoded.warnings.is_empty())
     };
-    let (decoded, quoted) = match apply_to_part(call, &patch, &current).filter(|part| !is_rejected(part)) {
+    let part = is_short.then(|| apply_to_part(call, &patch, &current)).flatten();
+    let (decoded, quoted) = match part.filter(|part| !is_rejected(part)) {
         Some(decoded) => (decoded, String::new()),
         None => apply_to(call, patch, &current)?,
     };
