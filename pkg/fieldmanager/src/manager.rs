@@ -10,7 +10,7 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 
 use super::engine::{self, Engine};
-use super::entries::{self, Managed, Origin};
+use super::entries::{self, Managed, Origin, UndecodedEntry};
 use super::error::Error;
 use super::pending_conversions::PendingConversions;
 use super::structured_merge::{ConvertError, Set};
@@ -41,6 +41,15 @@ pub struct ApplyOptions<'a> {
     pub now: UnixTime,
     /// Conversions by webhooks, which this process cannot make itself.
     pub outside: Option<&'a PendingConversions>,
+}
+
+/// An update that may leave all owners as they are.
+struct SameOwnersCandidate<'e> {
+    entries: Vec<UndecodedEntry<'e>>,
+    /// The parts of the stored object that differ from the new one.
+    live: Value,
+    /// The parts of the new object that differ from the stored one.
+    new: Value,
 }
 
 impl<V: ServedVersion> FieldManager<V> {
@@ -104,24 +113,28 @@ impl<V: ServedVersion> FieldManager<V> {
         let versions = VersionConverter { versions: &self.versions, outside };
         let engine = self.engine(&versions);
         let writer = engine.updater(manager, now);
-        if uses_stored
-            && let Some(live) = live
-            && let Some(entries) = self.update_same_owners(&engine, live, new, &writer)
-        {
-            entries::set(new, entries);
-            return Ok(());
+        let candidate = live.filter(|_| uses_stored);
+        let candidate = candidate.and_then(|live| self.same_owners_candidate(&engine, live, new, &writer));
+        let mut changed_parts = None;
+        if let Some(SameOwnersCandidate { entries, live, new: new_value }) = candidate {
+            if let Some(entries) = engine.update_same_owners(&live, &new_value, entries, &writer) {
+                entries::set(new, entries);
+                return Ok(());
+            }
+            changed_parts = Some((Cow::Owned(live), new_value));
         }
         let managed = self.managed_before(stored, sent.as_deref(), uses_stored);
         if managed.sets.is_empty() && live.is_some_and(has_uid) {
             return Ok(());
         }
-        let (live_value, new_value) = match live {
+        let (live_value, new_value) = match (changed_parts, live) {
+            (Some(parts), _) => parts,
             // No other version is needed, so unchanged parts can be skipped.
-            Some(live) if self.uses_only_stored_version(&managed) => {
+            (None, Some(live)) if self.uses_only_stored_version(&managed) => {
                 let (live, new) = changes::differing_parts(live, new);
                 (Cow::Owned(self.value("live", &live)?), self.value("new", &new)?)
             }
-            live => (self.live_value(live)?, self.value("new", new)?),
+            (None, live) => (self.live_value(live)?, self.value("new", new)?),
         };
         let managed = engine.update(&live_value, &new_value, managed, writer)?;
         drop((live_value, new_value));
@@ -129,14 +142,14 @@ impl<V: ServedVersion> FieldManager<V> {
         Ok(())
     }
 
-    /// Returns the entries after an update that leaves all owners as they are; `None` for any other update.
-    fn update_same_owners(
+    /// Reads what [`Engine::update_same_owners`] needs; `None` if the update must decode all entries.
+    fn same_owners_candidate<'e>(
         &self,
         engine: &Engine<'_>,
-        live: &Object,
+        live: &'e Object,
         new: &Object,
         writer: &Origin,
-    ) -> Option<Vec<Value>> {
+    ) -> Option<SameOwnersCandidate<'e>> {
         if self.endpoint().api_version() != self.versions.stored() {
             return None;
         }
@@ -144,7 +157,7 @@ impl<V: ServedVersion> FieldManager<V> {
         let (live, new) = changes::differing_parts(live, new);
         let live = self.value("live", &live).ok()?;
         let new = self.value("new", &new).ok()?;
-        engine.update_same_owners(&live, &new, entries, writer)
+        Some(SameOwnersCandidate { entries, live, new })
     }
 
     /// Returns true if a failure of [`update`](Self::update) should be logged. At most one per second is,
