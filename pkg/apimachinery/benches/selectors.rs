@@ -23,12 +23,12 @@ fn set(count: usize, step: usize) -> Selector {
 #[divan::bench(args = [1, 4, 16, 32, 33, 64, 1_000, 12_000])]
 fn ascending(bencher: Bencher<'_, '_>, count: usize) {
     let selector = set(count, 1);
-    bencher.bench(|| selector.matches(|_| Some(black_box(LABEL))));
+    bencher.bench(|| selector.matches_pairs([("app", black_box(LABEL))]));
 }
 
 /// A set as given in an object.
 #[divan::bench(args = [33, 12_000])]
 fn shuffled(bencher: Bencher<'_, '_>, count: usize) {
     let selector = set(count, 100);
-    bencher.bench(|| selector.matches(|_| Some(black_box(LABEL))));
+    bencher.bench(|| selector.matches_pairs([("app", black_box(LABEL))]));
 }
