@@ -3,7 +3,6 @@
 //! A manager has an identifier: the JSON text of the properties that distinguish its entry. The identifier
 //! never leaves the server, but its order decides which of two entries with the same second counts as older.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::structured_merge::updater::{Managers, VersionedSet};
@@ -99,6 +98,13 @@ impl Origin {
         json.push(b'}');
         String::from_utf8_lossy(&json).into_owned()
     }
+
+    /// The sort key of the stored entry, whose fields have this version.
+    fn place<'e>(&'e self, api_version: &'e str) -> Place<'e> {
+        let Origin { operation, time, manager, subresource, .. } = self;
+        let seconds = time.map_or(0, |time| time.seconds);
+        Place { operation: *operation, seconds, manager, api_version, subresource }
+    }
 }
 
 /// Fields by manager identifier.
@@ -138,22 +144,24 @@ impl Managed {
         Ok(managed)
     }
 
-    /// Encodes the entries: appliers first, then by time and name.
+    /// Encodes the entries in the order of their [`Place`].
     pub(super) fn encode(&self) -> Vec<Value> {
         let mut entries: Vec<(&Origin, &VersionedSet)> =
             self.sets.iter().filter_map(|(id, set)| Some((self.origins.get(id)?, set))).collect();
-        entries.sort_by(|(a, a_set), (b, b_set)| {
-            let seconds = |origin: &Origin| origin.time.map_or(0, |time| time.seconds);
-            (a.operation, seconds(a), &a.manager, &a_set.api_version, &a.subresource).cmp(&(
-                b.operation,
-                seconds(b),
-                &b.manager,
-                &b_set.api_version,
-                &b.subresource,
-            ))
-        });
+        entries
+            .sort_by(|(a, a_set), (b, b_set)| a.place(&a_set.api_version).cmp(&b.place(&b_set.api_version)));
         entries.into_iter().map(|(origin, set)| encode_entry(origin, set)).collect()
     }
+}
+
+/// Sort key of stored entries: appliers first, then by time and name.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place<'e> {
+    operation: Operation,
+    seconds: i64,
+    manager: &'e str,
+    api_version: &'e str,
+    subresource: &'e str,
 }
 
 /// A managed fields entry whose fields are not decoded.
@@ -202,15 +210,10 @@ impl<'e> UndecodedEntry<'e> {
         })
     }
 
-    /// Compares entries of one version in the order in which they are stored.
-    pub(super) fn order(&self, other: &Self) -> Ordering {
-        let seconds = |time: Option<UnixTime>| time.map_or(0, |time| time.seconds);
-        (self.operation, seconds(self.time), self.manager, self.subresource).cmp(&(
-            other.operation,
-            seconds(other.time),
-            other.manager,
-            other.subresource,
-        ))
+    /// The sort key of the stored entry.
+    pub(super) fn place(&self) -> Place<'e> {
+        let UndecodedEntry { operation, time, manager, api_version, subresource, .. } = *self;
+        Place { operation, seconds: time.map_or(0, |time| time.seconds), manager, api_version, subresource }
     }
 
     /// True if encoding the decoded entry results in the same members.

@@ -33,7 +33,7 @@ pub(crate) struct Call {
 /// Token of the user of most requests: a cluster administrator by RBAC, so that no step is skipped for it.
 pub(crate) const OPERATOR: &str = "operator-token";
 /// Token of a user without permissions.
-pub(crate) const NOBODY: &str = "nobody-token";
+pub(crate) const UNPRIVILEGED: &str = "nobody-token";
 
 impl Call {
     pub(crate) fn get(target: impl Into<String>) -> Self {
@@ -116,10 +116,10 @@ impl Received {
 
 impl Connection {
     pub(crate) async fn open(server: &TestServer) -> Self {
-        Uncounted::new(Self::open_counted(server)).await
+        Uncounted::new(Self::connect(server)).await
     }
 
-    async fn open_counted(server: &TestServer) -> Self {
+    async fn connect(server: &TestServer) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(server.ca_certificates().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
@@ -143,10 +143,10 @@ impl Connection {
 
     /// Sends a request and reads the response.
     pub(crate) async fn send(&self, call: &Call) -> Received {
-        Uncounted::new(self.send_counted(call)).await
+        Uncounted::new(self.exchange(call)).await
     }
 
-    async fn send_counted(&self, call: &Call) -> Received {
+    async fn exchange(&self, call: &Call) -> Received {
         let request = call.head(&self.base).body(Full::new(call.body.clone())).unwrap();
         let (parts, body) = self.sender.clone().send_request(request).await.unwrap().into_parts();
         Received { code: parts.status.as_u16(), body: body.collect().await.unwrap().to_bytes() }

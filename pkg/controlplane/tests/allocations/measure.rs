@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use controlplane::test_cluster::TestServer;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
-use crate::client::{Call, Connection, NOBODY, OPERATOR};
+use crate::client::{Call, Connection, OPERATOR, UNPRIVILEGED};
 use crate::counter::Allocations;
 use crate::operations::{self, Fixtures, Operation};
 use crate::realistic::gadget_definition;
@@ -23,6 +25,8 @@ const REPETITIONS: usize = 7;
 const IDLE_TURNS: usize = 32;
 /// Watchers of the same object, each with its own connection.
 const WATCHERS: usize = 10;
+/// Maximum time until a permission or a definition takes effect.
+const EFFECT_MAX: Duration = Duration::from_secs(60);
 
 /// A server with a connection.
 pub(crate) struct Server {
@@ -36,8 +40,9 @@ impl Server {
     pub(crate) async fn start() -> Self {
         let server = TestServer::start_with(|config| {
             let tokens = config.serving.cert_dir.join("users.csv");
-            let lines =
-                format!("admin-token,admin,1,\"system:masters\"\n{OPERATOR},operator,2\n{NOBODY},nobody,3\n");
+            let lines = format!(
+                "admin-token,admin,1,\"system:masters\"\n{OPERATOR},operator,2\n{UNPRIVILEGED},nobody,3\n"
+            );
             std::fs::write(&tokens, lines).unwrap();
             config.authentication.token_file = Some(tokens);
         });
@@ -68,9 +73,12 @@ impl Server {
 
     /// Repeats a call until it succeeds, because permissions and definitions take effect with their watch event.
     async fn until_ok(&self, call: &Call) {
-        while self.connection.send(call).await.code != 200 {
-            yield_now().await;
-        }
+        let succeeded = async {
+            while self.connection.send(call).await.code != 200 {
+                yield_now().await;
+            }
+        };
+        timeout(EFFECT_MAX, succeeded).await.unwrap();
     }
 
     /// Sends the preparing calls of a repetition and returns its measured call.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Call, NOBODY};
+use crate::client::{Call, UNPRIVILEGED};
 use crate::realistic::{GROUP, MERGE, Pod, STRATEGIC, gadget, node, node_status};
 
 const CORE: &str = "/api/v1/namespaces/default";
@@ -338,7 +338,7 @@ fn reviews_and_errors(fixtures: &Fixtures) -> Vec<Operation> {
             Call::post("/apis/authentication.k8s.io/v1/tokenreviews", &review)
         }),
         Operation::new("error 404: missing pod", 404, |_| Call::get(format!("{PODS}/missing"))),
-        Operation::new("error 403: forbidden list", 403, |_| Call::get(PODS).token(NOBODY)),
+        Operation::new("error 403: forbidden list", 403, |_| Call::get(PODS).token(UNPRIVILEGED)),
     ]
 }
 

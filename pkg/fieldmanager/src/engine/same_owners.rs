@@ -49,7 +49,7 @@ impl Engine<'_> {
                 return None;
             }
         }
-        entries.sort_by(UndecodedEntry::order);
+        entries.sort_by(|a, b| a.place().cmp(&b.place()));
         Some(entries.into_iter().map(UndecodedEntry::into_value).collect())
     }
 
