@@ -91,10 +91,10 @@ pub(crate) async fn build(
     let mut tasks = ApiTasks::default();
     let objects = objects::open(config, storage, &process, &mut tasks)?;
     let Objects { delegator, cache_driver, address, served, resource_requests, registry } = objects;
-    let storage = Arc::clone(delegator.storage());
     let metrics = ApiMetrics::new(&process.metrics, &process.webhooks);
     let access = Access::build(config, &registry, &served, &address, &metrics, &process, &mut tasks).await?;
     let credentials = process.loopback.credentials();
+    let storage = Arc::clone(delegator.storage());
     let replicas = replicas(config, &registry, &storage, &served, &process, &mut tasks)?;
     let remote = remote_servers(config, &registry, &served, credentials.clone(), &process, &mut tasks)?;
     let lazy = config.compiles_lazily().then(|| OnDemand::new(resource_requests, &process.tasks));
@@ -108,7 +108,6 @@ pub(crate) async fn build(
     metrics::register(&process.metrics, &registry, &served, config, &process.cpu_pool);
     object_counts(config.object_count_period, &delegator, &process.metrics, &mut tasks);
     let flow = flow_control(config, &registry, &process.metrics, &mut tasks)?;
-    let health = health_check(&storage);
     let startup =
         startup_tasks(config, &registry, storage, process.client_authorities.clone(), &process.tasks)?;
     tasks.hooks.extend(startup.hooks);
@@ -135,7 +134,7 @@ pub(crate) async fn build(
         peers: replicas.peers,
         write_barrier: replicas.write_barrier,
         cpu_pool: process.cpu_pool.clone(),
-        storage_health: health,
+        storage_health: health_check(delegator.storage()),
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };

@@ -229,14 +229,14 @@ fn holds<'v>(text: &str, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
     let value = lookup(requirement.key());
     let is_listed = value.is_some_and(|value| requirement.values().iter().any(|listed| listed == value));
     let number = |text: &str| text.parse::<i64>().ok();
-    let order = value.and_then(number).map(|value| value.cmp(&number(&requirement.values()[0]).unwrap()));
+    let order = || value.and_then(number).map(|value| value.cmp(&number(&requirement.values()[0]).unwrap()));
     match requirement.operator() {
         Operator::Equals | Operator::DoubleEquals | Operator::In => is_listed,
         Operator::NotEquals | Operator::NotIn => !is_listed,
         Operator::Exists => value.is_some(),
         Operator::DoesNotExist => value.is_none(),
-        Operator::GreaterThan => order == Some(Ordering::Greater),
-        Operator::LessThan => order == Some(Ordering::Less),
+        Operator::GreaterThan => order() == Some(Ordering::Greater),
+        Operator::LessThan => order() == Some(Ordering::Less),
     }
 }
 
